@@ -58,6 +58,26 @@ struct DeliveryLoopTests {
         func close(finished: (Int, CallbackOutcome) -> Void) { state.withLock { $0.isClosed = true } }
     }
 
+    /// Runs a loop until it is stopped and flushed, and returns the attempts of its checkpoints.
+    private func attempts(
+        of loop: DeliveryLoop, runMaintenance: (@Sendable () -> Void)? = nil
+    ) async throws -> [AttemptRecord] {
+        let checkpoints = Recorder<Checkpoint>()
+        try loop.start(
+            name: "test", settled: 0, lanes: [],
+            services: .init(
+                readPage: { _, answer in answer(nil) }, readRows: { _, answer in answer(nil) },
+                submit: { checkpoint, answer in
+                    checkpoints.record(checkpoint)
+                    answer(true)
+                }, makeID: { "evt_call" }, runMaintenance: runMaintenance))
+        await offPool {
+            loop.waitUntilFlushed()
+            loop.close()
+        }
+        return checkpoints.items.flatMap(\.attempts)
+    }
+
     @Test("the response to the last checkpoint wakes the loop, even if the last attempt used another wakeup")
     func lastCheckpoint() async throws {
         let sender = SleeplessSender()
@@ -80,20 +100,8 @@ struct DeliveryLoopTests {
                 return true
             },
         ])
-        let checkpoints = Recorder<Checkpoint>()
-        try loop.start(
-            name: "test", settled: 0, lanes: [],
-            services: .init(
-                readPage: { _, answer in answer(nil) }, readRows: { _, answer in answer(nil) },
-                submit: { checkpoint, answer in
-                    checkpoints.record(checkpoint)
-                    answer(true)
-                }, makeID: { "evt_call" }, runMaintenance: nil))
-        await offPool {
-            loop.waitUntilFlushed()
-            loop.close()
-        }
-        #expect(checkpoints.items.flatMap(\.attempts).map(\.event) == [1])
+        let attempts = try await attempts(of: loop)
+        #expect(attempts.map(\.event) == [1])
         #expect(sender.sleeps == 0)
     }
 
@@ -116,26 +124,13 @@ struct DeliveryLoopTests {
             },
             { _ in true },
         ])
-        let checkpoints = Recorder<Checkpoint>()
-        try loop.start(
-            name: "test", settled: 0, lanes: [],
-            services: .init(
-                readPage: { _, answer in answer(nil) }, readRows: { _, answer in answer(nil) },
-                submit: { checkpoint, answer in
-                    checkpoints.record(checkpoint)
-                    answer(true)
-                }, makeID: { "evt_call" },
-                // In the middle of a turn: its messages have been read, its events have not.
-                runMaintenance: {
-                    loop.post(.remove(1))
-                    recentEvents.published(EventBatch(first: 1, events: [Event("a.x", id: "e1")]))
-                    loop.published(EventBatch(first: 1, events: []))
-                }))
-        await offPool {
-            loop.waitUntilFlushed()
-            loop.close()
+        // In the middle of a turn: its messages have been read, its events have not.
+        let attempts = try await attempts(of: loop) {
+            loop.post(.remove(1))
+            recentEvents.published(EventBatch(first: 1, events: [Event("a.x", id: "e1")]))
+            loop.published(EventBatch(first: 1, events: []))
         }
-        #expect(checkpoints.items.flatMap(\.attempts).map(\.delegate) == [2])
+        #expect(attempts.map(\.delegate) == [2])
     }
 
     @Test("a loop without delegates is woken once for many events, and at once when a request waits for one")
@@ -191,22 +186,9 @@ struct DeliveryLoopTests {
                     return true
                 },
             ])
-        let checkpoints = Recorder<Checkpoint>()
-        try loop.start(
-            name: "test", settled: 0, lanes: [],
-            services: .init(
-                readPage: { _, answer in answer(nil) }, readRows: { _, answer in answer(nil) },
-                submit: { checkpoint, answer in
-                    checkpoints.record(checkpoint)
-                    answer(true)
-                }, makeID: { "evt_call" }, runMaintenance: nil))
-        await offPool {
-            loop.waitUntilFlushed()
-            loop.close()
-        }
+        let attempts = try await attempts(of: loop)
         #expect(wakes.items == Array(repeating: 0, count: DeliveryEngine.turnBudget - 1) + [1])
-        let told = checkpoints.items.flatMap(\.attempts).map(\.event)
-        #expect(told.sorted() == Array(1...LogPosition(DeliveryEngine.turnBudget)))
+        #expect(attempts.map(\.event).sorted() == Array(1...LogPosition(DeliveryEngine.turnBudget)))
         #expect(sender.sleeps == 0)
     }
 
