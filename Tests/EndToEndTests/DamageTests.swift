@@ -109,17 +109,9 @@ struct DamageTests {
         _ = try await herald.get(attempts) { !$0.data.isEmpty }
         #expect(try await herald.stop() == .exited(0))
 
+        try await execute(
+            "UPDATE answers SET headers = 'garbage' WHERE key = 'k0'; UPDATE attempts SET failure = 'zzz'", herald)
         let data = herald.folder.path + "/data"
-        let code = """
-            import sqlite3, sys
-            db = sqlite3.connect(sys.argv[1])
-            db.execute("UPDATE answers SET headers = 'garbage' WHERE key = 'k0'")
-            db.execute("UPDATE attempts SET failure = 'zzz'")
-            db.commit()
-            db.close()
-            """
-        let (end, text) = try await ChildProcess.run("python3", ["-c", code, data + "/herald.db"])
-        #expect(end == .exited(0), "\(text)")
         let check = try await Binary.run(["check", data])
         #expect(check.end == .exited(65))
         #expect(check.text.contains("BAD  answers: row 1, k0 can't be read"), "\(check.text)")
@@ -155,18 +147,9 @@ struct DamageTests {
         ]
         #expect(try await herald.get("/metrics").text.contains("\nherald_damaged_rows 0\n"))
         #expect(try await herald.stop() == .exited(0))
-        let data = herald.folder.path + "/data"
-        let code = """
-            import sqlite3, sys
-            db = sqlite3.connect(sys.argv[1])
-            db.execute("UPDATE delegates SET expires_at = -1")
-            db.commit()
-            db.close()
-            """
-        let (end, text) = try await ChildProcess.run("python3", ["-c", code, data + "/herald.db"])
-        #expect(end == .exited(0), "\(text)")
+        try await execute("UPDATE delegates SET expires_at = -1", herald)
 
-        let found = try await Findings(["--listen", "127.0.0.1:0", "--data", data])
+        let found = try await Findings(["--listen", "127.0.0.1:0", "--data", herald.folder.path + "/data"])
         #expect(found.state(of: "database") == "ok" && found.state(of: "delegates") == "warning")
         let listed = found.checks.filter { $0["check"]?.string == "delegates" }.map { $0["text"]?.string ?? "" }
         #expect(listed.count == 2)
@@ -181,6 +164,19 @@ struct DamageTests {
         #expect(lines.first?["reason"]?.string?.contains("impossible expires_at, -1") == true)
         #expect(next.log("delegate disabled: stored values of it cannot be read").count == 2)
         #expect(try await next.get("/metrics").text.contains("\nherald_damaged_rows 2\n"))
+    }
+
+    /// Executes statements in the database of a server that has stopped.
+    private func execute(_ sql: String, _ herald: HeraldProcess) async throws {
+        let code = """
+            import sqlite3, sys
+            db = sqlite3.connect(sys.argv[1])
+            db.executescript(sys.argv[2])
+            db.close()
+            """
+        let database = herald.folder.path + "/data/herald.db"
+        let (end, text) = try await ChildProcess.run("python3", ["-c", code, database, sql])
+        #expect(end == .exited(0), "\(text)")
     }
 
     /// Changes a byte of the first occurrence of a text in the database of a server that has stopped.
