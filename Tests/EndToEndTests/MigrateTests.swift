@@ -2,7 +2,6 @@ import Glibc
 import HeraldJSON
 import HeraldReceiver
 import HeraldTestSupport
-import Synchronization
 import Testing
 
 /// `herald migrate`.
@@ -30,24 +29,6 @@ final class MigrateTests {
     private func refused(_ command: [String], _ code: Int32, _ sentence: String) async throws {
         let (end, text) = try await Binary.run(command, environment: ["HERALD_MASTER_KEY": Self.key])
         #expect(end == .exited(code) && text.contains(sentence), "\(text)")
-    }
-
-    /// The ids that each path has got, in their order.
-    private final class Ledger: Sendable {
-        private let arrived = Mutex<[String: [String]]>([:])
-        private let isUp = Mutex(false)
-
-        func open() { isUp.withLock { $0 = true } }
-
-        func answer(_ request: ReceivedRequest) -> ReceiverReply {
-            // It is stored encrypted.
-            if request.header("x-secret") != "Zerberus", !request.path.hasSuffix("/paused") { return .status(400) }
-            if request.path.hasPrefix("/later"), !isUp.withLock({ $0 }) { return .status(503) }
-            let id = request.header("webhook-id") ?? ""
-            arrived.withLock { $0[request.path, default: []].append(id) }
-            return .status(200)
-        }
-        func ids(_ path: String) -> [String] { arrived.withLock { $0[path] ?? [] } }
     }
 
     /// The lists and records, without fields of a process or of this moment.
@@ -78,8 +59,14 @@ final class MigrateTests {
 
     @Test("everything is there after a move, and after the way back; each delivery is made once")
     func thereAndBack() async throws {
-        let ledger = Ledger()
-        let receiver = try Receiver { ledger.answer($0) }
+        let (ledger, isUp) = (Ledger(), Flag())
+        let receiver = try Receiver { request in
+            // It is stored encrypted.
+            if request.header("x-secret") != "Zerberus", !request.path.hasSuffix("/paused") { return .status(400) }
+            if request.path.hasPrefix("/later"), !isUp.isSet { return .status(503) }
+            ledger.record(request)
+            return .status(200)
+        }
         defer { receiver.close() }
         let first = try await start("--data", data)
         var delegates: [String] = []
@@ -134,7 +121,7 @@ final class MigrateTests {
         events.append(try await second.publish("order.paid", #""subject": "order:1""#))
         #expect(try await second.post("/v1/events", #"{"type": "order.paid"}"#, key.headers).status == 202)
         #expect(try await second.post("/v1/delegates/\(paused)/resume", "").status == 200)
-        ledger.open()
+        isUp.set()
         _ = try await eventually("the rest is delivered") { [events] in
             ["/later/none", "/later/subject", "/later/strict", "/later/paused", "/now/strict"].allSatisfy {
                 Set(ledger.ids($0)).isSuperset(of: events)

@@ -1,7 +1,6 @@
 import HeraldJSON
 import HeraldReceiver
 import HeraldTestSupport
-import Synchronization
 import Testing
 
 /// Several servers on one PostgreSQL database.
@@ -17,17 +16,6 @@ final class SharingTests {
         try await HeraldProcess.start(
             command: ["serve", "--listen", "127.0.0.1:0", "--log-format", "json", "--store", url],
             adminKey: MadeKey.admin.text)
-    }
-
-    /// The ids that each path has got, in their order.
-    private final class Ledger: Sendable {
-        private let arrived = Mutex<[String: [String]]>([:])
-
-        func record(_ request: ReceivedRequest) {
-            let id = request.header("webhook-id") ?? ""
-            arrived.withLock { $0[request.path, default: []].append(id) }
-        }
-        func ids(_ path: String) -> [String] { arrived.withLock { $0[path] ?? [] } }
     }
 
     @Test("an event accepted by one node is visible on all at once")

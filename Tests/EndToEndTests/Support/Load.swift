@@ -74,6 +74,18 @@ final class Load: Sendable {
     }
 }
 
+/// The ids that arrived at each path of a receiver, in their order.
+final class Ledger: Sendable {
+    private let arrived = Mutex<[String: [String]]>([:])
+
+    func record(_ request: ReceivedRequest) {
+        let id = request.header("webhook-id") ?? ""
+        arrived.withLock { $0[request.path, default: []].append(id) }
+    }
+
+    func ids(_ path: String) -> [String] { arrived.withLock { $0[path] ?? [] } }
+}
+
 /// A receiver's book: how often each event arrived.
 final class Book: Sendable {
     private let counts = Mutex<[String: Int]>([:])
