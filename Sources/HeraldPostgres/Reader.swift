@@ -270,7 +270,7 @@ extension Reader {
 /// Runs shared statements.
 extension Reader {
     func rows<Value>(
-        _ statement: SharedStatement, _ values: [ColumnValue], _ make: (Row) throws(StoreError) -> Value
+        _ statement: SharedStatement, _ values: [any ColumnConvertible], _ make: (Row) throws(StoreError) -> Value
     ) throws(StoreError) -> [Value] { try run(Request(statement, values)).map(make) }
 
     func end() -> LogPosition { durable.position }

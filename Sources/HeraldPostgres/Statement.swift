@@ -44,7 +44,7 @@ struct Request {
         self.init(statement, parameters)
     }
 
-    init(_ statement: SharedStatement, _ values: [ColumnValue]) {
-        self.init(.shared(statement)) { parameters in for value in values { parameters.add(value) } }
+    init(_ statement: SharedStatement, _ values: [any ColumnConvertible]) {
+        self.init(.shared(statement)) { parameters in for value in values { parameters.add(value.column) } }
     }
 }

@@ -142,7 +142,7 @@ extension Transaction {
     ) throws(StoreError) -> Erasure {
         let subject = ErasedSubject(subject)
         var erasure = Erasure()
-        erasure.authStatuses = try change(.log(.removeStatus), [.integer(app.rawValue), .text(subject.userID)])
+        erasure.authStatuses = try change(.log(.removeStatus), [app, subject.userID])
         var (last, left) = (key, limit)
         while left > 0 {
             let size = min(left, Self.pageSize)

@@ -282,14 +282,14 @@ extension Transaction {
     var sealer: ColumnSealer { writer.sealer }
 
     func rows<Value>(
-        _ statement: SharedStatement, _ values: [ColumnValue], _ make: (Row) throws(StoreError) -> Value
+        _ statement: SharedStatement, _ values: [any ColumnConvertible], _ make: (Row) throws(StoreError) -> Value
     ) throws(StoreError) -> [Value] { try run(Request(statement, values)).map(make) }
 
-    func change(_ statement: SharedStatement, _ values: [ColumnValue]) throws(StoreError) -> Int {
+    func change(_ statement: SharedStatement, _ values: [any ColumnConvertible]) throws(StoreError) -> Int {
         try run(Request(statement, values)).changed
     }
 
-    func record(_ statement: SharedStatement, _ values: [ColumnValue]) throws(StoreError) {
+    func record(_ statement: SharedStatement, _ values: [any ColumnConvertible]) throws(StoreError) {
         try record([Request(statement, values)])
     }
 

@@ -22,31 +22,31 @@ final class PreparedStatements {
     }
 
     /// A statement with its parameters, to be run.
-    func bound(_ shared: SharedStatement, _ values: [ColumnValue]) throws(StoreError) -> Statement {
+    func bound(_ shared: SharedStatement, _ values: [any ColumnConvertible]) throws(StoreError) -> Statement {
         let statement = try prepared(shared)
-        for (index, value) in zip(Int32(1)..., values) { statement.bind(index, value) }
+        for (index, value) in zip(Int32(1)..., values) { statement.bind(index, value.column) }
         return statement
     }
 }
 
 extension Writer: SharedTransaction {
     func rows<Value>(
-        _ statement: SharedStatement, _ values: [ColumnValue], _ make: (Statement) throws(StoreError) -> Value
+        _ statement: SharedStatement, _ values: [any ColumnConvertible], _ make: (Statement) throws(StoreError) -> Value
     ) throws(StoreError) -> [Value] { try shared.bound(statement, values).rows(make) }
 
-    func change(_ statement: SharedStatement, _ values: [ColumnValue]) throws(StoreError) -> Int {
+    func change(_ statement: SharedStatement, _ values: [any ColumnConvertible]) throws(StoreError) -> Int {
         try record(statement, values)
         return connection.changes
     }
 
-    func record(_ statement: SharedStatement, _ values: [ColumnValue]) throws(StoreError) {
+    func record(_ statement: SharedStatement, _ values: [any ColumnConvertible]) throws(StoreError) {
         try shared.bound(statement, values).run()
     }
 }
 
 extension Reader: SharedReader {
     func rows<Value>(
-        _ statement: SharedStatement, _ values: [ColumnValue], _ make: (Statement) throws(StoreError) -> Value
+        _ statement: SharedStatement, _ values: [any ColumnConvertible], _ make: (Statement) throws(StoreError) -> Value
     ) throws(StoreError) -> [Value] {
         connection.startClock()
         return try shared.bound(statement, values).rows(make)

@@ -49,8 +49,7 @@ extension Writer {
         while done < events.count, rows > 0 {
             let sequence = events[done]
             let attempts = try attempts.wipeThose(of: sequence, limit: rows)
-            let deliveries = try change(
-                .log(.removeWaitingOfRange), [.integer(sequence), .integer(sequence), .integer(Int64(rows))])
+            let deliveries = try change(.log(.removeWaitingOfRange), [sequence, sequence, rows])
             rows -= attempts + deliveries
             erasure.attempts += attempts
             erasure.deliveries += deliveries
@@ -72,7 +71,7 @@ extension Writer {
     ) throws(StoreError) -> Erasure {
         let erased = ErasedSubject(subject)
         var erasure = Erasure()
-        erasure.authStatuses = try change(.log(.removeStatus), [.integer(app.rawValue), .text(erased.userID)])
+        erasure.authStatuses = try change(.log(.removeStatus), [app, erased.userID])
         (erasure.answers, erasure.nextAnswer) = try answers.removeThose(
             of: app, naming: erased, after: key, limit: limit)
         mustCutLog = true

@@ -156,10 +156,7 @@ extension Volume: RowConvertible {
     static let sums = ["events", "delivered", "failed"].map { "CAST(sum(\($0)) AS bigint)" }.joined(separator: ", ")
 
     /// The parameters of `DeliveryStatement.addVolume`.
-    var values: [ColumnValue] {
-        [.integer(app.rawValue), .text(type), .integer(start)]
-            + [events, delivered, failed].map { .integer(Int64($0)) }
-    }
+    var values: [any ColumnConvertible] { [app, type, start, events, delivered, failed] }
 
     package init(_ row: some ResultRow) throws(StoreError) {
         func count(_ column: Int32) -> Int { min(Int(row.figure(column)), DeliveryStatistics.maxCount) }

@@ -27,10 +27,10 @@ extension SharedStatements {
         let last = min(query.events?.upperBound ?? .max, read ?? .max)
         var end: LogPosition?
         for state in query.states {
-            let values: [Int64] = [
-                Int64(state.rawValue), query.events?.lowerBound ?? .min, last, Int64(passed),
+            let values: [any ColumnConvertible] = [
+                state.rawValue, query.events?.lowerBound ?? Int64.min, last, passed,
             ]
-            guard let found = try position(.delivery(.endOfPart), values.map { .integer($0) }) else { continue }
+            guard let found = try position(.delivery(.endOfPart), values) else { continue }
             end = max(end ?? found, found)
         }
         return end

@@ -195,7 +195,7 @@ extension SharedTransaction {
     package func recipients(
         event: LogPosition, after delegate: DelegateKey, limit: Int
     ) throws(StoreError) -> [DelegateKey] {
-        try rows(.delivery(.recipients), [.integer(event), .integer(delegate), .integer(Int64(limit))]) {
+        try rows(.delivery(.recipients), [event, delegate, limit]) {
             row throws(StoreError) in try row.natural(0, "delegate")
         }
     }
@@ -203,23 +203,23 @@ extension SharedTransaction {
     package func addReplay(
         delegate: DelegateKey, after cursor: LogPosition, until: LogPosition, at time: Int64
     ) throws(StoreError) -> Replay {
-        let values: [ColumnValue] = [.integer(delegate), .integer(cursor), .integer(until), .integer(time)]
-        let id = try first(.delivery(.addReplay), values) { row throws(StoreError) in try row.natural(0, "replay") }
+        let id = try first(.delivery(.addReplay), [delegate, cursor, until, time]) { row throws(StoreError) in
+            try row.natural(0, "replay")
+        }
         guard let id else { throw .failed(reason: "delegate \(delegate) was deleted") }
         return Replay(id: id, delegate: delegate, cursor: cursor, until: until, createdAt: time)
     }
 
     package func removeReplay(_ id: Int64, of delegate: DelegateKey) throws(StoreError) -> Bool {
-        try change(.delivery(.removeReplay), [.integer(id), .integer(delegate)]) > 0
+        try change(.delivery(.removeReplay), [id, delegate]) > 0
     }
 
     package func countReplays(_ delegate: DelegateKey) throws(StoreError) -> Int {
-        Int(try first(.delivery(.countReplays), [.integer(delegate)]) { $0.figure(0) } ?? 0)
+        Int(try first(.delivery(.countReplays), [delegate]) { $0.figure(0) } ?? 0)
     }
 
     package func removeStatistics(before time: Int64, limit: Int) throws(StoreError) -> Int {
-        let limit = ColumnValue.integer(Int64(limit))
-        let past: [ColumnValue] = [.integer(time - DeliveryStatistics.lateness), .integer(time), limit]
+        let past: [any ColumnConvertible] = [time - DeliveryStatistics.lateness, time, limit]
         var hours: [DeliveryKey: DeliveryStatistics] = [:]
         // A slot that can't be read is removed: it must not hold up retention.
         let slots = try rows(.delivery(.pastStatistics), past) { try? DeliveryStatistics($0) }
@@ -240,9 +240,9 @@ extension SharedTransaction {
             try add(volumes.compactMap { $0?.ofHour })
         }
         let old = time - DeliveryStatistics.lifetimeOfHours
-        let removed = try change(.delivery(.removeOldStatistics), [.integer(old), limit])
+        let removed = try change(.delivery(.removeOldStatistics), [old, limit])
         let oldest = time + DeliveryStatistics.lifetime - Volume.lifetime
-        let gone = try change(.delivery(.removeOldVolumes), [.integer(oldest), limit])
+        let gone = try change(.delivery(.removeOldVolumes), [oldest, limit])
         return max(slots.count, volumes.count, removed, gone)
     }
 
@@ -254,30 +254,29 @@ extension SharedTransaction {
 /// Reads deliveries.
 extension SharedReader {
     package func attempts(event: LogPosition, limit: Int) throws(StoreError) -> [StoredAttempt] {
-        let found: [StoredAttempt] = try rows(
-            .delivery(.attemptsOfEvent), [.integer(event), .integer(Int64(limit))])
+        let found: [StoredAttempt] = try rows(.delivery(.attemptsOfEvent), [event, limit])
         return found.reversed()
     }
 
     package func waiting(event: LogPosition) throws(StoreError) -> [WaitingDelivery] {
-        try rows(.delivery(.waitingOfEvent), [.integer(event)])
+        try rows(.delivery(.waitingOfEvent), [event])
     }
 
     package func replays(_ delegate: DelegateKey) throws(StoreError) -> [Replay] {
-        try rows(.delivery(.replays), [.integer(delegate)])
+        try rows(.delivery(.replays), [delegate])
     }
 
     package func statistics(_ delegate: DelegateKey, since start: Int64) throws(StoreError) -> [DeliveryStatistics] {
-        try rows(.delivery(.statistics), [.integer(delegate), .integer(start)])
+        try rows(.delivery(.statistics), [delegate, start])
     }
 
     package func volumes(_ query: VolumeQuery) throws(StoreError) -> [Volume] {
-        let slots: [ColumnValue] = [.integer(query.slots.lowerBound), .integer(query.slots.upperBound)]
-        let (statement, more): (DeliveryStatement, [ColumnValue]) =
+        let slots: [any ColumnConvertible] = [query.slots.lowerBound, query.slots.upperBound]
+        let (statement, more): (DeliveryStatement, [any ColumnConvertible]) =
             switch (query.app, query.type) {
             case (nil, _): (.volumesOfAll, [])
-            case (let app?, nil): (.volumesOfApp, [.integer(app.rawValue)])
-            case (let app?, let type?): (.volumesOfType, [.integer(app.rawValue), .text(type)])
+            case (let app?, nil): (.volumesOfApp, [app])
+            case (let app?, let type?): (.volumesOfType, [app, type])
             }
         return try rows(.delivery(statement), slots + more)
     }
@@ -285,44 +284,35 @@ extension SharedReader {
     package func volumesByType(
         _ app: AppKey, in slots: ClosedRange<Int64>, limit: Int
     ) throws(StoreError) -> [Volume] {
-        let values: [ColumnValue] = [
-            .integer(slots.lowerBound), .integer(slots.upperBound), .integer(app.rawValue), .integer(Int64(limit)),
-        ]
-        return try rows(.delivery(.volumesByType), values)
+        try rows(.delivery(.volumesByType), [slots.lowerBound, slots.upperBound, app, limit])
     }
 
     package func waitingEvents(in range: ClosedRange<LogPosition>) throws(StoreError) -> [LogPosition] {
-        try rows(.delivery(.waitingEvents), [.integer(range.lowerBound), .integer(range.upperBound)]) {
+        try rows(.delivery(.waitingEvents), [range.lowerBound, range.upperBound]) {
             row throws(StoreError) in try row.natural(0, "position")
         }
     }
 
     package func rows(_ query: StoredRowsQuery) throws(StoreError) -> [WaitingDelivery] {
-        let (statement, values): (SharedStatement, [ColumnValue]) =
+        let (statement, values): (SharedStatement, [any ColumnConvertible]) =
             switch query.part {
-            case .due(let time, let event): (.delivery(.dueRows), [.integer(time), .integer(event)])
-            case .subject(let subject, let first): (.delivery(.rowsOfSubject), [.integer(first), .text(subject)])
-            case .events(let range):
-                (.delivery(.rowsOfEvents), [.integer(range.lowerBound), .integer(range.upperBound)])
+            case .due(let time, let event): (.delivery(.dueRows), [time, event])
+            case .subject(let subject, let first): (.delivery(.rowsOfSubject), [first, subject])
+            case .events(let range): (.delivery(.rowsOfEvents), [range.lowerBound, range.upperBound])
             }
-        return try rows(statement, [.integer(query.delegate), .integer(Int64(query.limit))] + values)
+        return try rows(statement, [query.delegate, query.limit] + values)
     }
 
     package func delivered(
         event: LogPosition, before delegate: DelegateKey, limit: Int
     ) throws(StoreError) -> [StoredAttempt] {
-        let values: [ColumnValue] = [.integer(event), .integer(delegate), .integer(Int64(limit))]
-        return try rows(.delivery(.deliveredOfEvent), values)
+        try rows(.delivery(.deliveredOfEvent), [event, delegate, limit])
     }
 
     package func delivered(
         to delegate: DelegateKey, app: AppKey, in range: ClosedRange<LogPosition>, limit: Int
     ) throws(StoreError) -> [StoredAttempt] {
-        let values: [ColumnValue] = [
-            .integer(delegate), .integer(app.rawValue), .integer(range.lowerBound), .integer(range.upperBound),
-            .integer(Int64(limit)),
-        ]
-        return try rows(.delivery(.deliveredTo), values)
+        try rows(.delivery(.deliveredTo), [delegate, app, range.lowerBound, range.upperBound, limit])
     }
 
     /// Runs one statement for each state.
@@ -342,8 +332,7 @@ extension SharedReader {
     package func countDeliveries(
         app: AppKey, _ state: WaitingDelivery.State
     ) throws(StoreError) -> [DeliveryCount] {
-        let values: [ColumnValue] = [.integer(app.rawValue), .integer(Int64(state.rawValue))]
-        return try rows(.delivery(.countsOfApp), values) { row throws(StoreError) in
+        try rows(.delivery(.countsOfApp), [app, state.rawValue]) { row throws(StoreError) in
             DeliveryCount(
                 delegate: try row.natural(0, "delegate"), deliveries: Int(row.figure(1)),
                 newest: try row.natural(2, "position"))
@@ -419,19 +408,17 @@ extension DeliveryStatement {
 }
 
 extension DeliveryQuery {
-    fileprivate func values(_ state: WaitingDelivery.State, through last: LogPosition) -> [ColumnValue] {
-        [
-            .integer(Int64(state.rawValue)), .integer(max(event ?? .min, events?.lowerBound ?? .min)),
-            .integer(min(event ?? .max, events?.upperBound ?? .max, last)), .integer(app.rawValue),
-        ]
+    fileprivate func values(_ state: WaitingDelivery.State, through last: LogPosition) -> [any ColumnConvertible] {
+        let start = max(event ?? .min, events?.lowerBound ?? .min)
+        let end = min(event ?? .max, events?.upperBound ?? .max, last)
+        return [state.rawValue, start, end, app]
     }
 
     /// The parameters of a page of one state.
-    fileprivate func pageValues(_ state: WaitingDelivery.State) -> [ColumnValue] {
+    fileprivate func pageValues(_ state: WaitingDelivery.State) -> [any ColumnConvertible] {
         let before = before ?? DeliveryKey(delegate: .max, event: .max)
-        return values(state, through: before.event)
-            + [.integer(before.event), .integer(before.delegate), .integer(Int64(limit))] + delegateValues
+        return values(state, through: before.event) + [before.event, before.delegate, limit] + delegateValues
     }
 
-    fileprivate var delegateValues: [ColumnValue] { delegate.map { [.integer($0)] } ?? [] }
+    fileprivate var delegateValues: [any ColumnConvertible] { if let delegate { [delegate] } else { [] } }
 }

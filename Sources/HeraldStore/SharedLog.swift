@@ -72,11 +72,11 @@ package enum LogStatement: Int, CaseIterable, Sendable {
 /// Changes of the log.
 extension SharedTransaction {
     package func addMark(_ mark: LogMark) throws(StoreError) {
-        try change(.log(.addMark), [.integer(mark.sequence), .integer(mark.time)])
+        try change(.log(.addMark), [mark.sequence, mark.time])
     }
 
     package func removeExpiredAnswers(now: Int64, limit: Int) throws(StoreError) -> Int {
-        try change(.log(.removeExpiredAnswers), [.integer(now), .integer(Int64(limit))])
+        try change(.log(.removeExpiredAnswers), [now, limit])
     }
 
     package func count(_ removal: Removal) throws(StoreError) { try record(.log(.addRemoval), removal.values) }
@@ -90,9 +90,9 @@ extension SharedTransaction {
         var upper = min(range.upperBound, last - 1, lower - 1 + min(LogPosition(limit), last))
         if lower <= upper { upper = try removeWaiting(lower...upper, limit: limit) }
         guard lower <= upper else { return RemovedEvents(count: 0, through: range.lowerBound - 1, first: first) }
-        let count = try change(.log(.removeEvents), [.integer(lower), .integer(upper)])
+        let count = try change(.log(.removeEvents), [lower, upper])
         let kept = try firstEvent()
-        try change(.log(.removeMarks), [.integer(kept)])
+        try change(.log(.removeMarks), [kept])
         try removed(lower...upper, first: first, kept: kept)
         return RemovedEvents(count: count, through: upper, first: kept)
     }
@@ -100,11 +100,9 @@ extension SharedTransaction {
     /// Removes at most `limit` rows of the events in a range.
     /// - Returns: the last event up to which no rows are left.
     private func removeWaiting(_ range: ClosedRange<LogPosition>, limit: Int) throws(StoreError) -> LogPosition {
-        let removed = try change(
-            .log(.removeWaitingOfRange),
-            [.integer(range.lowerBound), .integer(range.upperBound), .integer(Int64(limit))])
+        let removed = try change(.log(.removeWaitingOfRange), [range.lowerBound, range.upperBound, limit])
         guard removed == limit else { return range.upperBound }
-        let next = try first(.log(.firstWaiting), [.integer(range.lowerBound)]) { row throws(StoreError) in
+        let next = try first(.log(.firstWaiting), [range.lowerBound]) { row throws(StoreError) in
             try row.optionalNatural(0, "position")
         }
         return min(range.upperBound, ((next ?? nil) ?? .max) - 1)
@@ -113,18 +111,18 @@ extension SharedTransaction {
 
 extension Removal {
     /// The parameters of `LogStatement.addRemoval`.
-    package var values: [ColumnValue] { [.text(part.rawValue), .text(cause.rawValue), .integer(Int64(count))] }
+    package var values: [any ColumnConvertible] { [part.rawValue, cause.rawValue, count] }
 }
 
 extension SharedStatements {
     package func firstEvent() throws(StoreError) -> LogPosition { try position(.log(.firstEvent)) ?? 1 }
 
     package func authStatus(app: AppKey, userID: String) throws(StoreError) -> AuthStatus? {
-        try first(.log(.authStatus), [.integer(app.rawValue), .text(userID)])
+        try first(.log(.authStatus), [app, userID])
     }
 
     package func appState(_ app: AppKey) throws(StoreError) -> AppState? {
-        try first(.log(.appState), [.integer(app.rawValue)])
+        try first(.log(.appState), [app])
     }
 }
 
@@ -133,7 +131,7 @@ extension SharedReader {
     package var wall: Int64 { Clock.system.wall() }
 
     package func lastEvent(before time: Int64) throws(StoreError) -> LogPosition {
-        try position(.log(.lastBefore), [.integer(time)]) ?? 0
+        try position(.log(.lastBefore), [time]) ?? 0
     }
 
     package func sequence(since time: Int64) throws(StoreError) -> LogPosition { try places(at: time).early }
@@ -146,17 +144,16 @@ extension SharedReader {
     /// The first event that may have been accepted at this time or later, and the first that is known to have been.
     private func places(at time: Int64) throws(StoreError) -> (early: LogPosition, late: LogPosition) {
         func mark(_ statement: SharedStatement) throws(StoreError) -> LogMark? {
-            try first(statement, [.integer(time)])
+            try first(statement, [time])
         }
         let window = AcceptanceWindow(
             before: try mark(.log(.markBefore)), later: try mark(.log(.markSince)), first: try firstEvent(),
             head: try end(), now: wall)
         if window.isEmpty { return (window.after + 1, window.end) }
-        func values(until end: LogPosition) -> [ColumnValue] {
-            [window.after, end, window.low, window.high].map { .integer($0) }
-                + [.text(window.ids.lowerBound), .text(window.ids.upperBound)]
+        func values(until end: LogPosition) -> [any ColumnConvertible] {
+            [window.after, end, window.low, window.high, window.ids.lowerBound, window.ids.upperBound]
         }
-        let since: [ColumnValue] = [.integer(time), .text(AcceptanceWindow.ids(at: time).first)]
+        let since: [any ColumnConvertible] = [time, AcceptanceWindow.ids(at: time).first]
         let late = try position(.log(.acceptedSince), values(until: window.until) + since) ?? window.end
         return (try position(.log(.lastKnown), values(until: late)).map { $0 + 1 } ?? window.after + 1, late)
     }
@@ -170,11 +167,9 @@ extension SharedReader {
         var start = max(try firstEvent(), sequence + 1)
         while start <= head, found.count < limit {
             let end = min(head, start + LogStatement.partLength - 1)
-            let values: [ColumnValue] = [
-                .text(subject), .integer(app.rawValue), .integer(start), .integer(end),
-                .integer(Int64(limit - found.count)),
-            ]
-            found += try rows(.log(.about), values) { row throws(StoreError) in try row.natural(0, "position") }
+            found += try rows(.log(.about), [subject, app, start, end, limit - found.count]) {
+                row throws(StoreError) in try row.natural(0, "position")
+            }
             start = end + 1
         }
         return found

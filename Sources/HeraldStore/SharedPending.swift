@@ -117,61 +117,52 @@ extension SharedTransaction {
         try record(
             .pending(.add),
             [
-                .integer(event.app.rawValue), .text(event.id), .text(event.type),
-                event.subject.map { .text($0) } ?? .null, .integer(event.time), .blob(Array(event.data)),
-                attributes.map { .text($0) } ?? .null, .integer(dueAt), .integer(Int64(event.storedBytes)),
+                event.app, event.id, event.type, event.subject, event.time, Array(event.data), attributes, dueAt,
+                event.storedBytes,
             ])
     }
 
     package func movePending(app: AppKey, id: String, to dueAt: Int64, time: Int64) throws(StoreError) {
-        try record(.pending(.move), [.integer(app.rawValue), .text(id), .integer(dueAt), .integer(time)])
+        try record(.pending(.move), [app, id, dueAt, time])
     }
 
     package func removePending(_ keys: [Int64]) throws(StoreError) {
-        for key in keys { try record(.pending(.remove), [.integer(key)]) }
+        for key in keys { try record(.pending(.remove), [key]) }
     }
 
     package func duePending(at time: Int64, limit: Int, maxBytes: Int) throws(StoreError) -> [DueEvent] {
-        try rows(.pending(.due), [.integer(time), .integer(Int64(limit)), .integer(Int64(maxBytes))]) {
-            PendingEvent.due($0)
-        }
+        try rows(.pending(.due), [time, limit, maxBytes]) { PendingEvent.due($0) }
     }
 
     package func duePending(
         of app: AppKey, at time: Int64, limit: Int, maxBytes: Int
     ) throws(StoreError) -> [DueEvent] {
-        let values: [ColumnValue] = [
-            .integer(time), .integer(Int64(limit)), .integer(Int64(maxBytes)), .integer(app.rawValue),
-        ]
-        return try rows(.pending(.dueOfApp), values) { PendingEvent.due($0) }
+        try rows(.pending(.dueOfApp), [time, limit, maxBytes, app]) { PendingEvent.due($0) }
     }
 
     package func pendingApps(after app: AppKey, limit: Int) throws(StoreError) -> [PendingApp] {
-        try rows(.pending(.apps), [.integer(app.rawValue), .integer(Int64(limit))]) { row in
+        try rows(.pending(.apps), [app, limit]) { row in
             PendingApp(app: AppKey(rawValue: row.integer(0)), dueAt: row.isNull(1) ? .max : row.figure(1))
         }
     }
 
     package func pending(about subject: String, app: AppKey, limit: Int) throws(StoreError) -> [PendingEvent] {
-        try rows(.pending(.about), [.integer(app.rawValue), .text(subject), .integer(Int64(limit))]) {
-            PendingEvent($0)
-        }
+        try rows(.pending(.about), [app, subject, limit])
     }
 
     package func removePending(of app: AppKey, limit: Int) throws(StoreError) -> Int {
-        try change(.pending(.removeOfApp), [.integer(app.rawValue), .integer(Int64(limit))])
+        try change(.pending(.removeOfApp), [app, limit])
     }
 
     package func setPendingCount(_ count: PendingCount) throws(StoreError) {
-        try record(
-            .pending(.setCount), [.integer(count.app.rawValue), .integer(count.events), .integer(count.bytes)])
+        try record(.pending(.setCount), [count.app, count.events, count.bytes])
     }
 }
 
 /// Reads scheduled events.
 extension SharedStatements {
     package func pending(app: AppKey, id: String) throws(StoreError) -> PendingEvent? {
-        try first(.pending(.find), [.integer(app.rawValue), .text(id)])
+        try first(.pending(.find), [app, id])
     }
 
     package func nextPending() throws(StoreError) -> Int64? {
@@ -179,10 +170,7 @@ extension SharedStatements {
     }
 
     package func pending(_ query: PendingQuery) throws(StoreError) -> [PendingEvent] {
-        let values: [ColumnValue] = [
-            .integer(query.app.rawValue), .integer(query.after?.dueAt ?? .min), .integer(query.after?.key ?? 0),
-            .integer(Int64(query.limit)), .integer(Int64(query.maxBytes)), query.subject.map { .text($0) } ?? .null,
-        ]
-        return try rows(.pending(.list), values)
+        let (dueAt, key): (Int64, Int64) = (query.after?.dueAt ?? .min, query.after?.key ?? 0)
+        return try rows(.pending(.list), [query.app, dueAt, key, query.limit, query.maxBytes, query.subject])
     }
 }

@@ -84,11 +84,8 @@ extension PullLease {
         }
     }
 
-    var values: [ColumnValue] {
-        [
-            .integer(delegate), .text(id), .integer(createdAt), .integer(expiresAt), .blob(Self.encode(entries)),
-            firstOfLog.map { .integer($0) } ?? .null,
-        ]
+    var values: [any ColumnConvertible] {
+        [delegate, id, createdAt, expiresAt, Self.encode(entries), firstOfLog]
     }
 
     // Variable-length numbers, low bits first, as in DWARF (LEB128): a run of neighbors takes two bytes an event.
@@ -153,26 +150,26 @@ extension SharedTransaction {
     package func set(_ lease: PullLease) throws(StoreError) { try record(.pull(.set), lease.values) }
 
     package func set(_ lease: PullLease, replacing id: String) throws(StoreError) {
-        try record(.pull(.replace), lease.values + [.text(id)])
+        try record(.pull(.replace), lease.values + [id])
     }
 
     package func leases(
         of delegate: DelegateKey, through last: LogPosition, limit: Int
     ) throws(StoreError) -> [PullLease] {
-        try rows(.pull(.before), [.integer(delegate), .integer(last), .integer(Int64(limit))]) {
+        try rows(.pull(.before), [delegate, last, limit]) {
             row throws(StoreError) in try PullLease(row)
         }
     }
 
     package func forget(_ delegate: DelegateKey, after position: LogPosition, at time: Int64) throws(StoreError) {
-        try record(.registry(.removeLeases), [.integer(delegate)])
-        try record(.pull(.forget), [.integer(delegate), .integer(position)])
-        let dropped = Int64(WaitingDelivery.State.dropped.rawValue)
-        try record(.pull(.dropBehind), [.integer(delegate), .integer(position), .integer(dropped), .integer(time)])
+        try record(.registry(.removeLeases), [delegate])
+        try record(.pull(.forget), [delegate, position])
+        let dropped = WaitingDelivery.State.dropped.rawValue
+        try record(.pull(.dropBehind), [delegate, position, dropped, time])
     }
 
     package func removeLease(_ id: String, of delegate: DelegateKey) throws(StoreError) {
-        try record(.pull(.remove), [.integer(delegate), .text(id)])
+        try record(.pull(.remove), [delegate, id])
     }
 
     /// The range of events that are neighbors, or nearly: a range costs half of what a list does, which is searched item by item.
@@ -184,10 +181,9 @@ extension SharedTransaction {
     package func names(of events: [LogPosition]) throws(StoreError) -> [LogPosition: EventName] {
         if events.isEmpty { return [:] }
         let run = Self.run(of: events)
-        let found = try rows(
-            run == nil ? .pull(.names) : .pull(.namesInRange),
-            run.map { [.integer($0.lowerBound), .integer($0.upperBound)] } ?? [PullStatement.list(events)]
-        ) { row throws(StoreError) in
+        let values: [any ColumnConvertible] =
+            if let run { [run.lowerBound, run.upperBound] } else { [PullStatement.list(events)] }
+        let found = try rows(run == nil ? .pull(.names) : .pull(.namesInRange), values) { row throws(StoreError) in
             let isErased = row.optionalText(3)?.hasPrefix(erasedMark) == true
             return (try row.natural(0, "position"), EventName(id: row.text(1), type: row.text(2), isErased: isErased))
         }
@@ -207,26 +203,25 @@ extension SharedTransaction {
             let wanted = Set(events)
             return rows.filter { wanted.contains($0.event) }
         }
-        return try rows(.pull(.rows), [.integer(delegate), PullStatement.list(events)])
+        return try rows(.pull(.rows), [delegate, PullStatement.list(events)])
     }
 
     package func retrying(
         _ delegate: DelegateKey, in events: ClosedRange<LogPosition>, limit: Int
     ) throws(StoreError) -> [WaitingDelivery] {
-        let values = [delegate, Int64(limit), events.lowerBound, events.upperBound].map { ColumnValue.integer($0) }
-        return try rows(.delivery(.rowsOfEvents), values)
+        try rows(.delivery(.rowsOfEvents), [delegate, limit, events.lowerBound, events.upperBound])
     }
 }
 
 /// Reads pull delegates.
 extension SharedStatements {
     package func lane(of delegate: DelegateKey) throws(StoreError) -> LanePosition? {
-        try first(.pull(.lane), [.integer(delegate)])
+        try first(.pull(.lane), [delegate])
     }
 
     package func pullState(of delegate: DelegateKey, lease id: String?) throws(StoreError) -> PullState? {
         // No lease has an empty id.
-        try first(.pull(.state), [.integer(delegate), .text(id ?? "")]) { row throws(StoreError) in
+        try first(.pull(.state), [delegate, id ?? ""]) { row throws(StoreError) in
             PullState(
                 lane: try LanePosition(row), lease: row.isNull(6) ? nil : try PullLease(row, from: 6),
                 others: LeaseTotals(
@@ -238,7 +233,7 @@ extension SharedStatements {
     package func leases(
         of delegate: DelegateKey, endedBy time: Int64, limit: Int
     ) throws(StoreError) -> [PullLease] {
-        try rows(.pull(.ended), [.integer(delegate), .integer(time), .integer(Int64(limit))]) {
+        try rows(.pull(.ended), [delegate, time, limit]) {
             row throws(StoreError) in try PullLease(row)
         }
     }

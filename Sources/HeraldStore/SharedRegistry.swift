@@ -69,17 +69,17 @@ extension SharedTransaction {
     }
 
     package func removeDelegate(_ key: DelegateKey, at time: Int64) throws(StoreError) {
-        try change(.registry(.wipeDelegate), [.integer(key), .integer(time), .blob([])])
+        try change(.registry(.wipeDelegate), [key, time, ColumnValue.blob([])])
         let removals: [RegistryStatement] = [
             .removeLanes, .removeWaiting, .removeReplays, .removeStatistics, .removeHeads, .removeUnannounced,
             .removeLeases,
         ]
-        for removal in removals { try record(.registry(removal), [.integer(key)]) }
+        for removal in removals { try record(.registry(removal), [key]) }
         forgetAttempts(of: key)
     }
 
     package func removeWaiting(of key: DelegateKey, limit: Int) throws(StoreError) -> Int {
-        try change(.registry(.removeSomeWaiting), [.integer(key), .integer(Int64(limit))])
+        try change(.registry(.removeSomeWaiting), [key, limit])
     }
 
     package func setEventType(_ type: EventTypeRecord) throws(StoreError) {
@@ -87,7 +87,7 @@ extension SharedTransaction {
     }
 
     package func removeEventType(_ type: String, app: AppKey) throws(StoreError) {
-        try change(.registry(.removeEventType), [.integer(app.rawValue), .text(type)])
+        try change(.registry(.removeEventType), [app, type])
     }
 }
 
@@ -97,14 +97,14 @@ extension SharedTransaction {
         try change(.registry(.setKey), try KeyColumns.table.values(of: key))
     }
 
-    package func removeKey(_ id: String) throws(StoreError) { try change(.registry(.removeKey), [.text(id)]) }
+    package func removeKey(_ id: String) throws(StoreError) { try change(.registry(.removeKey), [id]) }
 
     package func setSession(_ session: Session) throws(StoreError) {
         try change(.registry(.setSession), try SessionColumns.table.values(of: session))
     }
 
     package func removeSession(_ digest: [UInt8]) throws(StoreError) {
-        try change(.registry(.removeSession), [.blob(digest)])
+        try change(.registry(.removeSession), [digest])
     }
 
     package func setApp(_ app: App) throws(StoreError) {
@@ -112,13 +112,13 @@ extension SharedTransaction {
     }
 
     package func removeApp(_ key: AppKey, at time: Int64) throws(StoreError) {
-        try change(.registry(.markAppDeleted), [.integer(key.rawValue), .integer(time)])
+        try change(.registry(.markAppDeleted), [key, time])
         let removals: [RegistryStatement] = [.removeStatuses, .removeAppStates, .removeAnswers]
-        for removal in removals { try record(.registry(removal), [.integer(key.rawValue)]) }
+        for removal in removals { try record(.registry(removal), [key]) }
     }
 
     package func removeValues(of app: AppKey, limit: Int) throws(StoreError) -> Int {
-        let values: [ColumnValue] = [.integer(app.rawValue), .integer(Int64(limit))]
+        let values: [any ColumnConvertible] = [app, limit]
         let statuses = try change(.registry(.removeSomeStatuses), values)
         return max(statuses, try change(.registry(.removeSomeAnswers), values))
     }
@@ -149,8 +149,8 @@ extension SharedTransaction {
             TableTrim.Share(app: AppKey(rawValue: $0.integer(0)), rows: $0.figure(1))
         }
         let trim = TableTrim(shares, limit: limit)
-        for share in trim.shares { try record(ofApp, [.integer(share.app.rawValue), .integer(share.rows)]) }
-        if trim.oldest > 0 { try record(oldest, [.integer(trim.oldest)]) }
+        for share in trim.shares { try record(ofApp, [share.app, share.rows]) }
+        if trim.oldest > 0 { try record(oldest, [trim.oldest]) }
         return trim
     }
 }
@@ -158,10 +158,10 @@ extension SharedTransaction {
 /// Reads the registry and the audit log.
 extension SharedReader {
     package func deletedDelegateID(_ key: DelegateKey) throws(StoreError) -> String? {
-        try first(.registry(.deletedDelegateID), [.integer(key)]) { $0.text(0) }
+        try first(.registry(.deletedDelegateID), [key]) { $0.text(0) }
     }
 
     package func audit(before id: Int64, limit: Int) throws(StoreError) -> [StoredAuditEntry] {
-        try rows(.registry(.audit), [.integer(id), .integer(Int64(limit))])
+        try rows(.registry(.audit), [id, limit])
     }
 }

@@ -70,29 +70,32 @@ package protocol SharedStatements: AnyObject {
     associatedtype SharedRow: ResultRow
 
     func rows<Value>(
-        _ statement: SharedStatement, _ values: [ColumnValue], _ make: (SharedRow) throws(StoreError) -> Value
+        _ statement: SharedStatement, _ values: [any ColumnConvertible], _ make: (SharedRow) throws(StoreError) -> Value
     ) throws(StoreError) -> [Value]
 }
 
 extension SharedStatements {
     package func first<Value>(
-        _ statement: SharedStatement, _ values: [ColumnValue] = [], _ make: (SharedRow) throws(StoreError) -> Value
+        _ statement: SharedStatement, _ values: [any ColumnConvertible] = [],
+        _ make: (SharedRow) throws(StoreError) -> Value
     ) throws(StoreError) -> Value? { try rows(statement, values, make).first }
 
     package func rows<Value: RowConvertible>(
-        _ statement: SharedStatement, _ values: [ColumnValue]
+        _ statement: SharedStatement, _ values: [any ColumnConvertible]
     ) throws(StoreError) -> [Value] {
         try rows(statement, values) { row throws(StoreError) in try Value(row) }
     }
 
     package func first<Value: RowConvertible>(
-        _ statement: SharedStatement, _ values: [ColumnValue]
+        _ statement: SharedStatement, _ values: [any ColumnConvertible]
     ) throws(StoreError) -> Value? {
         try first(statement, values) { row throws(StoreError) in try Value(row) }
     }
 
     /// The first column of the first row.
-    func position(_ statement: SharedStatement, _ values: [ColumnValue] = []) throws(StoreError) -> LogPosition? {
+    func position(
+        _ statement: SharedStatement, _ values: [any ColumnConvertible] = []
+    ) throws(StoreError) -> LogPosition? {
         try first(statement, values) { row throws(StoreError) in try row.natural(0, "position") }
     }
 }
@@ -105,10 +108,10 @@ package protocol SharedTransaction: SharedStatements {
     /// Runs a statement.
     /// - Returns: the number of rows that it has changed.
     @discardableResult
-    func change(_ statement: SharedStatement, _ values: [ColumnValue]) throws(StoreError) -> Int
+    func change(_ statement: SharedStatement, _ values: [any ColumnConvertible]) throws(StoreError) -> Int
 
     /// Runs a statement whose result is not needed: in its order, before the commit.
-    func record(_ statement: SharedStatement, _ values: [ColumnValue]) throws(StoreError)
+    func record(_ statement: SharedStatement, _ values: [any ColumnConvertible]) throws(StoreError)
 
     func redeliver(_ deliveries: [WaitingDelivery]) throws(StoreError)
 

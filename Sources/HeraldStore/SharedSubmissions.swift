@@ -57,9 +57,8 @@ extension SharedTransaction {
         try record(
             .refusal(.add),
             [
-                .integer(submission.app.rawValue), .text(submission.id), .text(submission.type),
-                submission.subject.map { .text($0) } ?? .null, .integer(submission.time), .blob(submission.data),
-                submission.deliverAt.map { .integer($0) } ?? .null, .text(event.reason), .integer(event.refusedAt),
+                submission.app, submission.id, submission.type, submission.subject, submission.time, submission.data,
+                submission.deliverAt, event.reason, event.refusedAt,
             ])
     }
 
@@ -69,17 +68,14 @@ extension SharedTransaction {
     }
 
     package func removeRefused(about subject: String?, app: AppKey, limit: Int) throws(StoreError) -> Int {
-        guard let subject else {
-            return try change(.refusal(.removeOfApp), [.integer(app.rawValue), .integer(Int64(limit))])
-        }
-        return try change(
-            .refusal(.removeAbout), [.integer(app.rawValue), .text(subject), .integer(Int64(limit))])
+        guard let subject else { return try change(.refusal(.removeOfApp), [app, limit]) }
+        return try change(.refusal(.removeAbout), [app, subject, limit])
     }
 }
 
 /// Reads refused events.
 extension SharedReader {
     package func refused(_ app: AppKey, before key: Int64, limit: Int) throws(StoreError) -> [RefusedEvent] {
-        try rows(.refusal(.list), [.integer(app.rawValue), .integer(key), .integer(Int64(limit))])
+        try rows(.refusal(.list), [app, key, limit])
     }
 }
