@@ -81,8 +81,7 @@ enum Sealing {
             parameters.add(key)
             for (index, column) in DelegateColumns.table.sealed.enumerated() {
                 let value = row.value(Int32(index) + 1)
-                parameters.add(
-                    try column.seal.map { place throws(StoreError) in try sealer.seal(value, place(key)) } ?? value)
+                parameters.add(try sealer.seal(value, .column(column.name, of: "delegates", row: key)))
             }
             changes.append(Request(setDelegate, parameters))
         }

@@ -62,7 +62,7 @@ extension SQLiteStore {
         for delegate in delegates {
             update.bind(1, delegate.key)
             for (index, column) in columns.enumerated() {
-                guard let place = column.seal?(delegate.key) else { continue }
+                let place = ColumnSealer.AssociatedData.column(column.name, of: "delegates", row: delegate.key)
                 update.bind(Int32(index) + 2, try new.seal(try old.open(delegate.values[index], place), place))
             }
             try update.run()

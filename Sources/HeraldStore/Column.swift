@@ -67,22 +67,21 @@ package struct Column<Row, Value>: TableColumn {
     private let get: @Sendable (Row) -> Value
     package let isFixed: Bool
     package let wiped: ColumnValue?
-    package let seal: Seal?
+    package let isSealed: Bool
 
     /// - Parameters:
     ///   - isFixed: the column is written with a new row and never updated.
     ///   - wiped: the value in a wiped row; `nil` to keep the value.
-    ///   - seal: the associated data of a sealed value, by the first column of the row; `nil` if it is not sealed.
     package init(
-        _ name: String, _ type: ColumnType<Value>, isFixed: Bool = false, wiped: ColumnValue? = nil, seal: Seal? = nil,
-        _ get: @escaping @Sendable (Row) -> Value
+        _ name: String, _ type: ColumnType<Value>, isFixed: Bool = false, wiped: ColumnValue? = nil,
+        isSealed: Bool = false, _ get: @escaping @Sendable (Row) -> Value
     ) {
         self.name = name
         self.type = type
         self.get = get
         self.isFixed = isFixed
         self.wiped = wiped
-        self.seal = seal
+        self.isSealed = isSealed
     }
 
     package func value(of row: Row) -> ColumnValue { type.write(get(row)) }
@@ -104,13 +103,12 @@ package final class ColumnPlace: Sendable {
 /// A column of any type, for the column list of a table.
 package protocol TableColumn<Row>: Sendable {
     associatedtype Row
-    typealias Seal = @Sendable (Int64) -> ColumnSealer.AssociatedData
 
     var name: String { get }
     var place: ColumnPlace { get }
     var isFixed: Bool { get }
     var wiped: ColumnValue? { get }
-    var seal: Seal? { get }
+    var isSealed: Bool { get }
     func value(of row: Row) -> ColumnValue
 }
 

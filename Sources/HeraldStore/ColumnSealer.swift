@@ -11,20 +11,8 @@ package struct ColumnSealer: Sendable {
     package struct AssociatedData: Sendable {
         package let context: String
 
-        package static func secrets(_ key: DelegateKey) -> AssociatedData {
-            AssociatedData(context: "delegates/secrets/\(key)")
-        }
-        package static func url(_ key: DelegateKey) -> AssociatedData {
-            AssociatedData(context: "delegates/url/\(key)")
-        }
-        package static func headers(_ key: DelegateKey) -> AssociatedData {
-            AssociatedData(context: "delegates/headers/\(key)")
-        }
-        package static func tls(_ key: DelegateKey) -> AssociatedData {
-            AssociatedData(context: "delegates/tls/\(key)")
-        }
-        package static func request(_ key: DelegateKey) -> AssociatedData {
-            AssociatedData(context: "delegates/request/\(key)")
+        package static func column(_ name: String, of table: String, row: Int64) -> AssociatedData {
+            AssociatedData(context: "\(table)/\(name)/\(row)")
         }
         package static func answer(_ app: AppKey, key: String) -> AssociatedData {
             AssociatedData(context: "answers/body/\(app.rawValue)/\(key)")

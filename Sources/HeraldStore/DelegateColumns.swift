@@ -16,7 +16,7 @@ package enum DelegateColumns {
     static let statusReason = Of("status_reason", .optionalText, wiped: .null) { $0.state.statusReason }
     static let expiresAt = Of("expires_at", .optionalTime) { $0.state.expiresAt }
     static let failingSince = Of("failing_since", .optionalTime) { $0.state.failingSince }
-    static let secrets = Of("secrets", .blobs, wiped: .blob([]), seal: ColumnSealer.AssociatedData.secrets) {
+    static let secrets = Of("secrets", .blobs, wiped: .blob([]), isSealed: true) {
         $0.state.secrets.map(\.secret.bytes)
     }
     /// The scheme and expiry of each secret; an empty expiry is never.
@@ -26,23 +26,17 @@ package enum DelegateColumns {
 
     /// The callback URL. Equal URLs are sealed to different bytes, so only the registry can check that URLs are unique in an
     /// app.
-    static let url = Of("url", .text, wiped: .text(""), seal: ColumnSealer.AssociatedData.url) { $0.settings.url }
+    static let url = Of("url", .text, wiped: .text(""), isSealed: true) { $0.settings.url }
     static let events = Of("events", .list({ $0.text }, { EventPattern($0) }), wiped: .text("")) { $0.settings.events }
     static let subjects = Of("subjects", .texts, wiped: .text("")) { $0.settings.subjects }
     static let metadata = Of("metadata", .pairs, wiped: .text("")) { $0.settings.metadata }
-    static let headers = Of("headers", .pairs, wiped: .text(""), seal: ColumnSealer.AssociatedData.headers) {
-        $0.settings.headers
-    }
+    static let headers = Of("headers", .pairs, wiped: .text(""), isSealed: true) { $0.settings.headers }
     static let retrySchedule = Of("retry_schedule", .schedule, wiped: .text("")) { $0.settings.retrySchedule }
     static let filter = Of("filter", .filter, wiped: .null) { $0.settings.filter }
-    static let tls = Of("tls", .optionalPairs, wiped: .null, seal: ColumnSealer.AssociatedData.tls) {
-        $0.settings.tls.pairs
-    }
+    static let tls = Of("tls", .optionalPairs, wiped: .null, isSealed: true) { $0.settings.tls.pairs }
 
     /// With the secrets of `auth`.
-    static let request = Of("request", .recipe, wiped: .null, seal: ColumnSealer.AssociatedData.request) {
-        $0.settings.request
-    }
+    static let request = Of("request", .recipe, wiped: .null, isSealed: true) { $0.settings.request }
 
     /// The settings: each with its column, and how a stored value gets into settings.
     fileprivate static let settings = WebhookField.all.map(SettingColumn.init)
@@ -197,7 +191,7 @@ extension WebhookDelegate {
             _ = try known(SigningSecret.Scheme(rawValue: term.key), "signature", term.key)
         }
         var settings = WebhookSettings(url: "")
-        for setting in Columns.settings where setting.column.seal == nil { try setting.read(row, &settings) }
+        for setting in Columns.settings where !setting.column.isSealed { try setting.read(row, &settings) }
     }
 }
 

@@ -40,7 +40,7 @@ package struct RowTable<Row>: Sendable {
         columns.compactMap { column in column.wiped.map { "\(column.name) = \($0.literal)" } }.joined(separator: ", ")
     }
 
-    package var sealed: [any TableColumn<Row>] { columns.filter { $0.seal != nil } }
+    package var sealed: [any TableColumn<Row>] { columns.filter { $0.isSealed } }
 
     // MARK: Rows
 
@@ -50,7 +50,7 @@ package struct RowTable<Row>: Sendable {
         for column in columns {
             var value = column.value(of: row)
             let key = (values.first ?? value).integer ?? 0
-            if let seal = column.seal { value = try sealer.seal(value, seal(key)) }
+            if column.isSealed { value = try sealer.seal(value, .column(column.name, of: name, row: key)) }
             values.append(value)
         }
         return values
@@ -72,7 +72,9 @@ package struct StoredRow<Row> {
     package func callAsFunction<Value>(_ column: Column<Row, Value>) throws(StoreError) -> Value {
         let index = try position(of: column)
         var value = row.value(index)
-        if let seal = column.seal { value = try sealer.open(value, seal(row.integer(0))) }
+        if column.isSealed {
+            value = try sealer.open(value, .column(column.name, of: table, row: row.integer(0)))
+        }
         do throws(StoreError) {
             return try column.read(value)
         } catch {
