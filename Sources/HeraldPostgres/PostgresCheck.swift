@@ -20,10 +20,7 @@ package struct PostgresCheck: Sendable {
     /// - Throws: the error of a start.
     package init(url: String, sealer: Sealer? = nil, clock: Clock = .system) throws(StoreError) {
         let database = try Database(url: url)
-        let durable = DurableEnds()
-        let writer = Writer(
-            database, ColumnSealer(sealer: sealer), DamagedEvents(), durable, Listener(database, durable),
-            DatabaseClock(clock), Schema.migrations, partitionSize: Partitions.size)
+        let writer = Writer(database, ColumnSealer(sealer: sealer), clock)
         try writer.connect()
         // A start needs two sessions at once.
         _ = try database.open(.listen)

@@ -60,6 +60,14 @@ final class Writer {
         partitions = Partitions(size: partitionSize)
     }
 
+    /// A writer without a store, for a check or a move.
+    convenience init(_ database: Database, _ sealer: ColumnSealer = .none, _ clock: Clock = .system) {
+        let durable = DurableEnds()
+        self.init(
+            database, sealer, DamagedEvents(), durable, Listener(database, durable), DatabaseClock(clock),
+            Schema.migrations, partitionSize: Partitions.size)
+    }
+
     // MARK: The session
 
     /// Runs requests in one transaction, or as the next part of the one that was begun. Nothing of it is committed if it fails.

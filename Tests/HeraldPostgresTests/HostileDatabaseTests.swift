@@ -241,12 +241,7 @@ struct HostileDatabaseTests {
     @Test("a check finds no tables that a server makes at the same time")
     func snapshot() throws {
         let database = try TestDatabase()
-        let opened = try Database(url: database.url)
-        let durable = DurableEnds()
-        let writer = Writer(
-            opened, ColumnSealer(sealer: nil), DamagedEvents(), durable, Listener(opened, durable),
-            DatabaseClock(.system),
-            Schema.migrations, partitionSize: Partitions.size)
+        let writer = Writer(try Database(url: database.url))
         try writer.connect()
         let found = try writer.inSnapshot { () throws(StoreError) -> Int? in
             _ = try writer.run(Request(Statement("SELECT 1")))

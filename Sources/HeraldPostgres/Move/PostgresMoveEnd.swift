@@ -1,5 +1,4 @@
 import HeraldModel
-import HeraldRuntime
 package import HeraldStore
 
 /// A database as an end of a move. One thread.
@@ -32,11 +31,7 @@ package final class PostgresMoveEnd: MoveEnd {
 
     private init(_ url: String, isTarget: Bool) throws {
         self.isTarget = isTarget
-        let database = try Database(url: url)
-        let durable = DurableEnds()
-        writer = Writer(
-            database, ColumnSealer(sealer: nil), DamagedEvents(), durable, Listener(database, durable),
-            DatabaseClock(.system), Schema.migrations, partitionSize: Partitions.size)
+        writer = Writer(try Database(url: url))
         try writer.connect()
         _ = try writer.run(Request(Self.settings))
     }
