@@ -56,10 +56,9 @@ struct PostgresCheckTests {
         #expect(try PostgresCheck(url: database.url, sealer: own).keys?.isEmpty == true)
         try addKey(own)
         let wrong = failure { _ = try PostgresCheck(url: database.url, sealer: other) }
-        guard case .sealed? = refusal(), case .sealed? = wrong else {
-            Issue.record("the wrong key was taken")
-            return
-        }
+        let reason = "under another key than the one that was given"
+        #expect(try wrong == .sealed(path: database.label, reason: reason))
+        #expect(try refusal() == .sealed(path: database.label, reason: "and no key was given"))
         #expect(try PostgresCheck(url: database.url, sealer: own).keys == [key])
     }
 
@@ -67,20 +66,12 @@ struct PostgresCheckTests {
     func versions() throws {
         try database.open().close()
         try database.sql("UPDATE herald.meta SET version = 99, oldest_version = 98")
-        guard case .newer? = refusal() else {
-            Issue.record("a newer schema was taken")
-            return
-        }
+        #expect(try refusal() == .newer(path: database.label, found: 99, supported: Schema.version()))
         try database.sql("UPDATE herald.meta SET version = 1, oldest_version = 1")
-        guard case .older? = refusal() else {
-            Issue.record("an older schema was taken")
-            return
-        }
+        #expect(try refusal() == .older(path: database.label, found: 1, supported: Schema.first))
         try database.sql("DROP TABLE herald.meta")
-        guard case .corrupt? = refusal() else {
-            Issue.record("a schema without a version was taken")
-            return
-        }
+        let reason = "it lacks the table herald.meta, which has the version of the others"
+        #expect(try refusal() == .corrupt(path: database.label, reason: reason))
     }
 
     @Test("a role that may not make the schema is found, with the command that permits it")

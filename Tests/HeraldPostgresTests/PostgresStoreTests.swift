@@ -18,9 +18,10 @@ final class TestDatabase: Sendable {
 
     deinit { server.drop(url) }
 
-    func open(partitionSize: Int64 = Partitions.size, sealer: Sealer? = nil) throws
-        -> PostgresStore
-    {
+    /// As errors name it.
+    var label: String { get throws { try Database(url: url).label } }
+
+    func open(partitionSize: Int64 = Partitions.size, sealer: Sealer? = nil) throws -> PostgresStore {
         try PostgresStore(url: url, sealer: sealer, partitionSize: partitionSize)
     }
 
@@ -225,11 +226,8 @@ struct PostgresOpeningTests {
         try database.sql("UPDATE herald.meta SET version = 99")
         try database.open().close()
         try database.sql("UPDATE herald.meta SET oldest_version = 98")
-        let thrown = failure { _ = try database.open() }
-        guard case .newer(_, 99, Schema.version())? = thrown else {
-            Issue.record("opened: \(String(describing: thrown))")
-            return
-        }
+        let error = failure { _ = try database.open() }
+        #expect(try error == .newer(path: database.label, found: 99, supported: Schema.version()))
     }
 
     @Test("a schema that is older than all that this release supports is refused, and stays as it is")
@@ -238,11 +236,8 @@ struct PostgresOpeningTests {
         try database.open().close()
         for version in [1, Schema.first - 1] {
             try database.sql("UPDATE herald.meta SET version = \(version), oldest_version = 1")
-            let thrown = failure { _ = try database.open() }
-            guard case .older(_, version, Schema.first)? = thrown else {
-                Issue.record("opened: \(String(describing: thrown))")
-                return
-            }
+            let error = failure { _ = try database.open() }
+            #expect(try error == .older(path: database.label, found: version, supported: Schema.first))
             #expect(try database.sql("SELECT version, oldest_version FROM herald.meta") == "\(version)|1")
         }
     }
@@ -286,16 +281,11 @@ struct PostgresOpeningTests {
         let after = try open(last)
         defer { after.close() }
         #expect(try meta() == "\(expanded + 2)|\(expanded)")
-        guard case .replaced(_, let reason)? = failure({ try old.append("f") }) else {
-            Issue.record("an older release continues")
-            return
-        }
-        #expect(reason == "a newer release has changed its schema")
+        let reason = "a newer release has changed its schema"
+        #expect(failure { try old.append("f") } == .replaced(path: old.label, reason: reason))
         old.close()
-        guard case .newer? = failure({ try database.open().close() }) else {
-            Issue.record("an older release starts")
-            return
-        }
+        let refused = failure { try database.open().close() }
+        #expect(try refused == .newer(path: database.label, found: expanded + 2, supported: Schema.version()))
         try open(next).close()
         try newest.append("g")
         try after.append("h")
@@ -419,12 +409,8 @@ struct PostgresLossTests {
         defer { store.close() }
         for (number, kind) in [TransactionKind.publishing, .deciding].enumerated() {
             try database.endSessions()
-            for _ in 1...2 {
-                guard case .unavailable? = failure({ try store.checkFiles() }) else {
-                    Issue.record("the end is not found")
-                    return
-                }
-            }
+            let closed = StoreError.unavailable(reason: "the connection was closed")
+            for _ in 1...2 { #expect(failure { try store.checkFiles() } == closed) }
             try store.append("a\(number)", kind: kind)
             try store.checkFiles()
             try store.health()
@@ -445,10 +431,8 @@ struct PostgresLossTests {
                 _ = try transaction.event(app: .default, id: "b")
             }
         }
-        guard case .unavailable? = deciding else {
-            Issue.record("\(String(describing: deciding))")
-            return
-        }
+        #expect(
+            deciding?.description.hasPrefix("The store can't be reached") == true, "\(String(describing: deciding))")
         #expect(throws: StoreError.self) { try store.health() }
         let publishing = failure {
             try store.transaction(.publishing) { transaction throws(StoreError) in
@@ -456,10 +440,7 @@ struct PostgresLossTests {
                 try transaction.append(Event(id: "c"))
             }
         }
-        guard case .unknown? = publishing else {
-            Issue.record("\(String(describing: publishing))")
-            return
-        }
+        #expect(publishing?.description.hasPrefix("It is not known") == true, "\(String(describing: publishing))")
         // As the hub does: again, looking for what may be there already.
         try store.transaction(.deciding) { transaction throws(StoreError) in
             if try transaction.event(app: .default, id: "c") == nil { try transaction.append(Event(id: "c")) }
@@ -489,10 +470,7 @@ struct PostgresLossTests {
         }
         let error = try await thrown
         other.close()
-        guard case .unavailable? = error else {
-            Issue.record("\(String(describing: error))")
-            return
-        }
+        #expect(error?.description.hasPrefix("The store can't be reached") == true, "\(String(describing: error))")
         _ = try store.makeReader().ends(isFresh: true)
     }
 

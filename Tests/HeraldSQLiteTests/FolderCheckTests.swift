@@ -54,11 +54,12 @@ struct FolderCheckTests {
         let store = try SQLiteStore(folder: path, sealer: own)
         try addKey(store)
         store.close()
-        for wrong in [nil, other] {
-            guard case .sealed? = failure({ _ = try FolderCheck(folder: path, sealer: wrong) }) else {
-                Issue.record("the wrong key was taken")
-                continue
-            }
+        let refused: [(Sealer?, String)] = [
+            (nil, "and no key was given"), (other, "under another key than the one that was given"),
+        ]
+        for (wrong, reason) in refused {
+            let error = failure { _ = try FolderCheck(folder: path, sealer: wrong) }
+            #expect(error == .sealed(path: path + "/herald.db", reason: reason))
         }
         #expect(try FolderCheck(folder: path, sealer: own).keys == [key])
     }
@@ -71,9 +72,7 @@ struct FolderCheckTests {
         copyAsAfterKill(path, to: copy)
         store.close()
         unlink(copy + "/herald.db-wal")
-        guard case .corrupt? = failure({ _ = try FolderCheck(folder: copy) }) else {
-            Issue.record("the loss of acknowledged events was not noticed")
-            return
-        }
+        let error = failure { _ = try FolderCheck(folder: copy) }
+        #expect(error?.description.contains("herald.db-wal, with the last commits before a crash, is missing") == true)
     }
 }
