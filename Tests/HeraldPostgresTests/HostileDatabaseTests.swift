@@ -8,6 +8,10 @@ import Testing
 
 @Suite("A PostgreSQL database that others have changed, or can reach", .timeLimit(.minutes(20)))
 struct HostileDatabaseTests {
+    private let database: TestDatabase
+
+    init() throws { database = try TestDatabase() }
+
     private func isRefused(_ error: StoreError?) -> Bool {
         switch error {
         case .corrupt, .unreadable, .newer, .older: true
@@ -24,7 +28,6 @@ struct HostileDatabaseTests {
             "ALTER TABLE herald.delegates DROP COLUMN url",
         ])
     func version(sql: String) throws {
-        let database = try TestDatabase()
         try database.open().close()
         try database.sql(sql)
         let error = failure {
@@ -107,11 +110,9 @@ struct HostileDatabaseTests {
             "waiting SET event = -1", "replays SET cursor = -1",
         ])
     func started(_ change: String) throws {
-        let database = try TestDatabase()
         try fill(try database.open())
         try database.sql("UPDATE herald.\(change)")
         let store = try database.open()
-        defer { store.close() }
         let delegates = try store.recover().delegates
         #expect(delegates.map(\.key) == [1, 2])
         #expect(delegates.allSatisfy { $0.state.isUnreadable == change.hasPrefix("delegates") })
@@ -131,11 +132,9 @@ struct HostileDatabaseTests {
 
     @Test("an event with an impossible app is counted for no app: it holds up neither a start nor retention")
     func owner() throws {
-        let database = try TestDatabase()
         try fill(try database.open())
         try database.sql("UPDATE herald.events SET app = -sequence WHERE sequence IN (10, 11)")
         let store = try database.open()
-        defer { store.close() }
         let noApp = AppKey(rawValue: 0)
         #expect(try store.recover().blocks.filter { $0.app == noApp }.map(\.events) == [2])
         try store.transaction { (transaction) throws(StoreError) in
@@ -149,11 +148,9 @@ struct HostileDatabaseTests {
 
     @Test("statistics that cannot be read hold up neither a checkpoint nor retention")
     func statistics() throws {
-        let database = try TestDatabase()
         try fill(try database.open())
         try database.sql("UPDATE herald.statistics SET latencies = '3:nan'")
         let store = try database.open()
-        defer { store.close() }
         var slot = DeliveryStatistics(delegate: 1, start: 300_000)
         slot.count(succeeded: true, duration: 7)
         var checkpoint = Checkpoint()
@@ -170,9 +167,7 @@ struct HostileDatabaseTests {
 
     @Test("a changed row that cannot be read does not hold up the other changes, and admits no more than before")
     func changed() throws {
-        let database = try TestDatabase()
         let store = try database.open()
-        defer { store.close() }
         try store.transaction { (transaction) throws(StoreError) in
             for number: Int64 in 2...3 {
                 try transaction.setApp(
@@ -223,7 +218,6 @@ struct HostileDatabaseTests {
         "a check refuses what a start refuses, also in delegates and lanes",
         arguments: ["delegates SET key = -1 WHERE key = 1", "shards SET settled = -1", "apps SET version = -1"])
     func check(_ change: String) throws {
-        let database = try TestDatabase()
         let store = try database.open()
         try store.transaction { (transaction) throws(StoreError) in
             try transaction.setApp(
@@ -240,7 +234,6 @@ struct HostileDatabaseTests {
 
     @Test("a check finds no tables that a server makes at the same time")
     func snapshot() throws {
-        let database = try TestDatabase()
         let writer = Writer(try Database(url: database.url))
         try writer.connect()
         let found = try writer.inSnapshot { () throws(StoreError) -> Int? in
@@ -281,7 +274,6 @@ struct HostileDatabaseTests {
 
     @Test("other roles that may connect are named at the start, with the command that keeps them out")
     func roles() throws {
-        let database = try TestDatabase()
         let found = try database.sql("SELECT current_database()").trimmed
         let name = "stranger_of_\(found)"
         try database.sql("CREATE ROLE \(name) LOGIN")
@@ -291,16 +283,13 @@ struct HostileDatabaseTests {
         #expect(risk.advice.contains("REVOKE CONNECT ON DATABASE"))
         try database.sql("REVOKE CONNECT ON DATABASE \(found) FROM PUBLIC")
         let closed = try database.open()
-        defer { closed.close() }
         #expect(!closed.risks.contains { $0.text.contains(name) })
         try database.sql("DROP ROLE \(name)")
     }
 
     @Test("the holder of the lock of the log is reported")
     func holder() throws {
-        let database = try TestDatabase()
         let store = try database.open()
-        defer { store.close() }
         let (isHeld, isOver) = (Flag(), Flag())
         RawHTTP.start {
             let other = try? Database(url: database.url).open(.log)
@@ -318,9 +307,7 @@ struct HostileDatabaseTests {
 
     @Test("an error of a transaction stays, whatever lock other work has waited for before")
     func holderOfOther() throws {
-        let database = try TestDatabase()
         let store = try database.open(partitionSize: 1000)
-        defer { store.close() }
         try store.fill(partitions: 3)
         try store.transaction { transaction throws(StoreError) in
             _ = try transaction.removeEvents(1...1_500, limit: 5_000)

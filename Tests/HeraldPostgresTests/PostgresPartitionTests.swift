@@ -6,11 +6,13 @@ import Testing
 
 @Suite("The partitions of a PostgreSQL database")
 struct PostgresPartitionTests {
+    private let database: TestDatabase
+
+    init() throws { database = try TestDatabase() }
+
     @Test("partitions are made ahead of what is appended, and dropped when they are empty")
     func partitions() throws {
-        let database = try TestDatabase()
         let store = try database.open(partitionSize: 1000)
-        defer { store.close() }
         try store.fill(partitions: 5)
         func count(_ parent: String) throws -> Int? {
             Int(try database.sql("SELECT count(*) FROM pg_inherits WHERE inhparent = 'herald.\(parent)'::regclass"))
@@ -28,9 +30,7 @@ struct PostgresPartitionTests {
 
     @Test("a partition stays when the removal of its events is rolled back")
     func removalRolledBack() throws {
-        let database = try TestDatabase()
         let store = try database.open(partitionSize: 1000)
-        defer { store.close() }
         try store.fill(partitions: 3)
         let thrown = failure {
             try store.transaction { transaction throws(StoreError) in
@@ -45,9 +45,7 @@ struct PostgresPartitionTests {
 
     @Test("a partition that cannot be dropped is tried again a minute later: sessions wait behind each try")
     func dropFails() throws {
-        let database = try TestDatabase()
         let store = try database.open(partitionSize: 1000)
-        defer { store.close() }
         try store.fill(partitions: 3)
         let session = try Database(url: database.url).open(.log)
         func run(_ requests: [Request]) throws(StoreError) -> [Rows] {
@@ -81,9 +79,7 @@ struct PostgresPartitionTests {
 
     @Test("more events than a partition was made for are appended nevertheless")
     func overrun() throws {
-        let database = try TestDatabase()
         let store = try database.open(partitionSize: 100)
-        defer { store.close() }
         func append() throws {
             try store.transaction(.publishing) { transaction throws(StoreError) in
                 try transaction.append((0..<5_000).map { Event(id: "\($0)") })
@@ -97,9 +93,7 @@ struct PostgresPartitionTests {
 
     @Test("a node whose round of attempts was in a partition that retention has dropped begins another round")
     func droppedRound() throws {
-        let database = try TestDatabase()
         let (idle, busy) = (try database.open(partitionSize: 1000), try database.open(partitionSize: 1000))
-        defer { for store in [idle, busy] { store.close() } }
         func write(_ delegate: DelegateKey, _ event: LogPosition, _ store: PostgresStore) throws {
             var checkpoint = Checkpoint()
             checkpoint.attempts = [attempt(delegate, event)]

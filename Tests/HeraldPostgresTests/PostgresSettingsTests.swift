@@ -6,11 +6,13 @@ import Testing
 
 @Suite("What a PostgreSQL server says and is set to")
 struct PostgresSettingsTests {
+    private let database: TestDatabase
+
+    init() throws { database = try TestDatabase() }
+
     @Test("a warning that says nothing of the commit, such as of a database that must be vacuumed, fails none")
     func warnings() throws {
-        let database = try TestDatabase()
         let store = try database.open()
-        defer { store.close() }
         // PostgreSQL gives one in each transaction that writes, long before it refuses them.
         try database.sql(
             """
@@ -29,11 +31,9 @@ struct PostgresSettingsTests {
         "transactions see what was committed while they waited, whatever the isolation of a database is",
         arguments: ["repeatable read", "serializable"])
     func isolation(_ level: String) throws {
-        let database = try TestDatabase()
         let name = try database.sql("SELECT current_database()")
         try database.sql("ALTER DATABASE \(name) SET default_transaction_isolation = '\(level)'")
         let store = try database.open()
-        defer { store.close() }
         try database.sql(
             """
             CREATE FUNCTION herald.check_isolation() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -50,7 +50,6 @@ struct PostgresSettingsTests {
 
     @Test("limits of a role for its sessions do not end those of a drain")
     func drain() throws {
-        let database = try TestDatabase()
         let name = try database.sql("SELECT current_database()")
         try database.sql("ALTER DATABASE \(name) SET idle_session_timeout = '7s'")
         let connection = try DrainConnection(url: database.url)
@@ -60,7 +59,6 @@ struct PostgresSettingsTests {
 
     @Test("where no server of the address takes a session, the error has the reasons of all")
     func reasons() throws {
-        let database = try TestDatabase()
         let name = try database.sql("SELECT current_database()")
         try database.sql("ALTER DATABASE \(name) SET default_transaction_read_only = on")
         let url = database.url.replacing("host=", with: "host=/nonexistent,")

@@ -17,6 +17,10 @@ extension PostgresStore {
 
 @Suite("Several processes on one PostgreSQL database", .timeLimit(.minutes(20)))
 struct PostgresSharingTests {
+    private let database: TestDatabase
+
+    init() throws { database = try TestDatabase() }
+
     private func write(_ attempts: [AttemptRecord], _ store: PostgresStore) throws {
         var checkpoint = Checkpoint()
         checkpoint.attempts = attempts
@@ -31,9 +35,7 @@ struct PostgresSharingTests {
 
     @Test("attempts are listed by every process, whichever has recorded them, and linked when their shard moves")
     func attempts() throws {
-        let database = try TestDatabase()
         let stores = try (0..<3).map { _ in try database.open() }
-        defer { for store in stores { store.close() } }
         for key in 1...3 as ClosedRange<DelegateKey> {
             try stores[0].transaction { transaction throws(StoreError) in
                 try transaction.setDelegate(WebhookDelegate(key))
@@ -68,9 +70,7 @@ struct PostgresSharingTests {
 
     @Test("an attempt that ends when another process has its shard hides none of that process")
     func lateAttempts() throws {
-        let database = try TestDatabase()
         let (one, two) = (try database.open(), try database.open())
-        defer { for store in [one, two] { store.close() } }
         for (store, event) in [(one, 1), (two, 10)] as [(PostgresStore, LogPosition)] {
             let leases = try #require(store.leases)
             try blockUntil("the shards are free") {
@@ -96,9 +96,7 @@ struct PostgresSharingTests {
 
     @Test("attempts take what their rows take, however far apart their ids are")
     func sizes() throws {
-        let database = try TestDatabase()
         let store = try database.open(partitionSize: 1 << 24)
-        defer { store.close() }
         try store.transaction { transaction throws(StoreError) in try transaction.setDelegate(WebhookDelegate(1)) }
         func size() throws -> Int64 { try store.makeReader().sizes().attempts }
         try write((1...20).map { attempt(1, $0) }, store)
@@ -119,9 +117,7 @@ struct PostgresSharingTests {
 
     @Test("a round that is full ends, also within a transaction, and after one that has failed")
     func fullRounds() throws {
-        let database = try TestDatabase()
         let store = try database.open()
-        defer { store.close() }
         try store.transaction { transaction throws(StoreError) in try transaction.setDelegate(WebhookDelegate(1)) }
         func many(_ count: Int, from first: LogPosition) -> [AttemptRecord] {
             (0..<LogPosition(count)).map { attempt(1, first + $0) }
@@ -156,12 +152,10 @@ struct PostgresSharingTests {
 
     @Test("what follows all attempts gets each of this process once, and the older ones, whenever others commit theirs")
     func followed() throws {
-        let database = try TestDatabase()
         let old = try database.open()
         try write([attempt(1, 1), attempt(1, 2)], old)
         old.close()
         let (one, two) = (try database.open(), try database.open())
-        defer { for store in [one, two] { store.close() } }
         let reader = try one.makeReader()
         let end = try reader.lastAttempt()
         #expect(try reader.attempts(after: 0, limit: 9).last?.id == end)
@@ -188,7 +182,6 @@ struct PostgresSharingTests {
 
     @Test("the same ids at three stores at once: each event once, the log without a gap, in the order of the commits")
     func ids() async throws {
-        let database = try TestDatabase()
         let rounds = 60
         try await withThrowingTaskGroup(of: Void.self) { group in
             for writer in 0..<3 {
@@ -207,7 +200,6 @@ struct PostgresSharingTests {
             try await group.waitForAll()
         }
         let store = try database.open()
-        defer { store.close() }
         let ids = try store.ids()
         #expect(ids.count == rounds * (4 + 3 * 4) && Set(ids).count == ids.count)
         #expect(try store.recover().head == LogPosition(ids.count))
@@ -230,9 +222,7 @@ struct PostgresSharingTests {
 
     @Test("a status, a state and a response that another process changes before the commit: nothing is written")
     func values() throws {
-        let database = try TestDatabase()
         let (one, two) = (try database.open(), try database.open())
-        defer { for store in [one, two] { store.close() } }
         func status(_ id: String) -> AuthStatus {
             AuthStatus(app: .default, userID: "u", isLoggedIn: true, user: [49], since: 1, eventID: id)
         }
@@ -273,9 +263,7 @@ struct PostgresSharingTests {
 
     @Test("old changes are removed, but not the newest one: numbers go on")
     func oldChanges() throws {
-        let database = try TestDatabase()
         let store = try database.open()
-        defer { store.close() }
         for _ in 1...63 { try store.record() }
         let reader = try store.makeReader()
         #expect(try reader.changes(after: 0, limit: 100).count == 63)
@@ -347,9 +335,7 @@ struct PostgresSharingTests {
 
     @Test("processes are notified of what others have committed, not of what is their own, nor of what is not there")
     func notified() async throws {
-        let database = try TestDatabase()
         let (one, two) = (try database.open(), try database.open())
-        defer { for store in [one, two] { store.close() } }
         let (first, second) = (Counter(), Counter())
         one.observe {
             first.next()
@@ -388,9 +374,7 @@ struct PostgresSharingTests {
         "a notification of many events is believed up to the last one, and they are read once, in order",
         arguments: [1, 256, 257, 600])
     func believed(_ count: Int) async throws {
-        let database = try TestDatabase()
         let (one, two) = (try database.open(), try database.open())
-        defer { for store in [one, two] { store.close() } }
         let heard = Counter()
         one.observe { true }
         two.observe {
@@ -427,9 +411,7 @@ struct PostgresSharingTests {
 
     @Test("of processes that notify each other at the same time, none leaves a notification behind")
     func mutual() async throws {
-        let database = try TestDatabase()
         let stores = [try database.open(), try database.open()]
-        defer { for store in stores { store.close() } }
         let heard = [Counter(), Counter()]
         for (store, heard) in zip(stores, heard) {
             store.observe {
@@ -456,9 +438,7 @@ struct PostgresSharingTests {
 
     @Test("processes go on after their sessions were lost, unless the server lacks what was flushed")
     func resumed() throws {
-        let database = try TestDatabase()
         let (one, two) = (try database.open(), try database.open())
-        defer { for store in [one, two] { store.close() } }
         try one.record([.firstEvent], "a")
         try two.append("b")
         for id in ["c", "d"] {

@@ -2,6 +2,7 @@ import HeraldCrypto
 import HeraldModel
 import HeraldRuntime
 import HeraldTestSupport
+import Synchronization
 import Testing
 
 @testable import HeraldPostgres
@@ -10,19 +11,26 @@ import Testing
 final class TestDatabase: Sendable {
     let server: PostgresServer
     let url: String
+    private let stores = Mutex<[PostgresStore]>([])
 
     init(_ options: [String] = [], on server: PostgresServer? = nil) throws {
         self.server = try server ?? .shared()
         url = try self.server.makeDatabase(options)
     }
 
-    deinit { server.drop(url) }
+    deinit {
+        for store in stores.withLock({ $0 }) { store.close() }
+        server.drop(url)
+    }
 
     /// As errors name it.
     var label: String { get throws { try Database(url: url).label } }
 
+    /// A store that is closed when the test is over, if not before.
     func open(partitionSize: Int64 = Partitions.size, sealer: Sealer? = nil) throws -> PostgresStore {
-        try PostgresStore(url: url, sealer: sealer, partitionSize: partitionSize)
+        let store = try PostgresStore(url: url, sealer: sealer, partitionSize: partitionSize)
+        stores.withLock { $0.append(store) }
+        return store
     }
 
     @discardableResult
@@ -60,6 +68,10 @@ extension PostgresStore {
 
 @Suite("The contents of a PostgreSQL database")
 struct PostgresContentTests {
+    private let database: TestDatabase
+
+    init() throws { database = try TestDatabase() }
+
     @Test("texts with U+0000, which PostgreSQL has not, are kept")
     func zero() throws {
         for text in ["", "a", "a\0b", "\u{10FFFF}", "\u{10FFFF}0", "\0\u{10FFFF}\0", "\u{10FFFE}x"] {
@@ -72,9 +84,7 @@ struct PostgresContentTests {
         for text in ["\u{10FFFF}abcd", "a\u{10FFFF}", "\u{10FFFF}\u{10FFFE}"] {
             #expect(String(decoding: Array(text.utf8).withUnsafeBytes { StoredText.read($0) }, as: UTF8.self) == text)
         }
-        let database = try TestDatabase()
         let store = try database.open()
-        defer { store.close() }
         let event = Event(id: "a", subject: "a\0b\u{10FFFF}", attributes: [KeyValue("source", "\0")])
         try store.transaction(.publishing) { transaction throws(StoreError) in try transaction.append(event) }
         let found = try #require(try store.makeReader().event(app: .default, id: "a")).event
@@ -83,9 +93,7 @@ struct PostgresContentTests {
 
     @Test("an event that was changed, or is at another position, is damaged: it is not served, and counted once")
     func damage() throws {
-        let database = try TestDatabase()
         let store = try database.open()
-        defer { store.close() }
         try store.append("a", "b", "c", "d")
         try database.sql("UPDATE herald.events SET data = '[]' WHERE id = 'b'")
         try database.sql("UPDATE herald.events SET sequence = 9 WHERE id = 'd'")
@@ -98,9 +106,7 @@ struct PostgresContentTests {
 
     @Test("a transaction that a deadlock has ended has no effect, and can be run again", arguments: ["40P01", "40001"])
     func deadlock(state: String) throws {
-        let database = try TestDatabase()
         let store = try database.open()
-        defer { store.close() }
         _ = try store.recover()
         // A sequence is not rolled back: every second insertion fails.
         _ = try database.sql(
@@ -125,7 +131,6 @@ struct PostgresContentTests {
 
     @Test("the attempts of a delegate are found after a restart, however long ago the last one was")
     func heads() throws {
-        let database = try TestDatabase()
         var store = try database.open()
         try store.transaction { transaction throws(StoreError) in
             for key in [1, 2] as [DelegateKey] { try transaction.setDelegate(WebhookDelegate(key)) }
@@ -157,9 +162,12 @@ struct PostgresContentTests {
 
 @Suite("Opening a PostgreSQL database")
 struct PostgresOpeningTests {
+    private let database: TestDatabase
+
+    init() throws { database = try TestDatabase() }
+
     @Test("secrets are encrypted with the first key, and the database opens with that key only")
     func sealing() throws {
-        let database = try TestDatabase()
         func key(_ byte: UInt8) throws -> Sealer {
             Sealer(try MasterKey(text: Base64.encode([UInt8](repeating: byte, count: 32))))
         }
@@ -202,10 +210,8 @@ struct PostgresOpeningTests {
 
     @Test("an erasure removes a response that does not open")
     func erasedResponses() throws {
-        let database = try TestDatabase()
         let key = Sealer(try MasterKey(text: Base64.encode([UInt8](repeating: 1, count: 32))))
         let store = try database.open(sealer: key)
-        defer { store.close() }
         let answer = StoredAnswer(fingerprint: [1], status: 200, headers: [], body: Array("body".utf8))
         try store.transaction { transaction throws(StoreError) in
             for name in ["k1", "k2"] { try transaction.setAnswer(answer, app: .default, key: name, expiresAt: .max) }
@@ -221,7 +227,6 @@ struct PostgresOpeningTests {
 
     @Test("a newer schema is refused, unless it says that this release can use it")
     func newer() throws {
-        let database = try TestDatabase()
         try database.open().close()
         try database.sql("UPDATE herald.meta SET version = 99")
         try database.open().close()
@@ -232,7 +237,6 @@ struct PostgresOpeningTests {
 
     @Test("a schema that is older than all that this release supports is refused, and stays as it is")
     func older() throws {
-        let database = try TestDatabase()
         try database.open().close()
         for version in [1, Schema.first - 1] {
             try database.sql("UPDATE herald.meta SET version = \(version), oldest_version = 1")
@@ -253,7 +257,6 @@ struct PostgresOpeningTests {
             next + [
                 .contraction(oldest: expanded, "DROP TABLE herald.extra;"), "CREATE TABLE herald.later (key bigint);",
             ]
-        let database = try TestDatabase()
         func open(_ migrations: [Migration.Step]) throws -> PostgresStore {
             try PostgresStore(url: database.url, migrations: migrations)
         }
@@ -387,11 +390,13 @@ struct DatabaseClockTests {
 
 @Suite("A PostgreSQL database that goes away", .timeLimit(.minutes(20)))
 struct PostgresLossTests {
+    private let database: TestDatabase
+
+    init() throws { database = try TestDatabase() }
+
     @Test("a session that was ended while nothing went on is opened again without an error")
     func idle() throws {
-        let database = try TestDatabase()
         let store = try database.open()
-        defer { store.close() }
         let reader = try store.makeReader()
         for (number, kind) in [TransactionKind.publishing, .deciding, .publishing].enumerated() {
             try store.append("a\(number)", kind: kind)
@@ -404,9 +409,7 @@ struct PostgresLossTests {
 
     @Test("a session whose end a check has found is opened again without an error")
     func checked() throws {
-        let database = try TestDatabase()
         let store = try database.open()
-        defer { store.close() }
         for (number, kind) in [TransactionKind.publishing, .deciding].enumerated() {
             try database.endSessions()
             let closed = StoreError.unavailable(reason: "the connection was closed")
@@ -420,9 +423,7 @@ struct PostgresLossTests {
 
     @Test("a session that ends in a transaction: nothing is written, or it is not known; then it works again")
     func middle() throws {
-        let database = try TestDatabase()
         let store = try database.open()
-        defer { store.close() }
         try store.append("a")
         let deciding = failure {
             try store.transaction(.deciding) { transaction throws(StoreError) in
@@ -452,9 +453,7 @@ struct PostgresLossTests {
     /// The writer ends the process when it cannot follow the others for any other reason.
     @Test("a read that an operator has canceled is unavailable, and can be repeated")
     func canceled() async throws {
-        let database = try TestDatabase()
         let store = try database.open()
-        defer { store.close() }
         let other = try Database(url: database.url).open(.log)
         for sql in [
             "SELECT set_config('idle_in_transaction_session_timeout', '0', false)", "BEGIN",

@@ -23,7 +23,6 @@ struct SubmissionTests {
     @Test("apps take turns, each in the order of its events, however many one app has")
     func turns() throws {
         let store = try database.open()
-        defer { store.close() }
         try submit("SELECT 1, n FROM generate_series(1, 2000) AS n")
         try submit("VALUES (3, 1), (2, 2), (3, 3)")
         let reader = try store.makeReader()
@@ -50,7 +49,6 @@ struct SubmissionTests {
         arguments: ["time", "deliver_at"])
     func damaged(_ column: String) throws {
         let store = try database.open()
-        defer { store.close() }
         try submit("VALUES (1, 1), (1, 2), (2, 3)")
         try database.sql("UPDATE herald.submissions SET \(column) = 9223372036854775807 WHERE id = '1.1'")
         let reader = try store.makeReader()
@@ -64,14 +62,12 @@ struct SubmissionTests {
     @Test("where nothing waits, nothing is read")
     func none() throws {
         let store = try database.open()
-        defer { store.close() }
         #expect(try store.makeReader().submissions(after: .default, limit: 7, maxBytes: 9_999).isEmpty)
     }
 
     @Test("with more apps than a read may have, each has its turn")
     func manyApps() throws {
         let store = try database.open()
-        defer { store.close() }
         try submit("SELECT 1, n FROM generate_series(1, 2000) AS n")
         try submit("SELECT n, n FROM generate_series(2, 1200) AS n")
         let reader = try store.makeReader()
