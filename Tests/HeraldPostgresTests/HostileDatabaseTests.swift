@@ -264,11 +264,7 @@ struct HostileDatabaseTests {
         _ = try? store.transaction(.publishing) { transaction throws(StoreError) in
             try transaction.append([Event(id: "n")])
         }
-        _ = try? store.transaction(.recording) { transaction throws(StoreError) in
-            var checkpoint = Checkpoint()
-            checkpoint.attempts = [attempt(1, 7)]
-            try transaction.write(checkpoint)
-        }
+        try? store.write([attempt(1, 7)])
         _ = try? store.checkpointIfDue()
     }
 

@@ -94,28 +94,23 @@ struct PostgresPartitionTests {
     @Test("a node whose round of attempts was in a partition that retention has dropped begins another round")
     func droppedRound() throws {
         let (idle, busy) = (try database.open(partitionSize: 1000), try database.open(partitionSize: 1000))
-        func write(_ delegate: DelegateKey, _ event: LogPosition, _ store: PostgresStore) throws {
-            var checkpoint = Checkpoint()
-            checkpoint.attempts = [attempt(delegate, event)]
-            try store.transaction(.recording) { transaction throws(StoreError) in try transaction.write(checkpoint) }
-        }
         for key in 1...2 as ClosedRange<DelegateKey> {
             try busy.transaction { transaction throws(StoreError) in try transaction.setDelegate(WebhookDelegate(key)) }
         }
-        try write(1, 1, idle)
-        try write(2, 1, busy)
+        try idle.write([attempt(1, 1)])
+        try busy.write([attempt(2, 1)])
         _ = try busy.checkpointIfDue()
         // Its next round is in another partition.
         _ = try busy.recover(.all)
-        try write(2, 2, busy)
+        try busy.write([attempt(2, 2)])
         try busy.transaction { transaction throws(StoreError) in
             _ = try transaction.removeAttempts(through: .max, limit: 2)
         }
         _ = try busy.checkpointIfDue()
         #expect(try database.sql("SELECT to_regclass('herald.attempts_1') IS NULL") == "t")
         // The hub runs it again.
-        #expect(failure { try write(1, 2, idle) } == .outdated)
-        try write(1, 2, idle)
+        #expect(failure { try idle.write([attempt(1, 2)]) } == .outdated)
+        try idle.write([attempt(1, 2)])
         #expect(try idle.makeReader().attempts(AttemptQuery(delegate: 1)).map(\.record.event) == [2])
     }
 }

@@ -13,6 +13,14 @@ extension PostgresStore {
             try transaction.record(changes, name: 0)
         }
     }
+
+    /// Counts its notifications.
+    fileprivate func count(_ counter: Counter) {
+        observe {
+            counter.next()
+            return true
+        }
+    }
 }
 
 @Suite("Several processes on one PostgreSQL database", .timeLimit(.minutes(20)))
@@ -20,12 +28,6 @@ struct PostgresSharingTests {
     private let database: TestDatabase
 
     init() throws { database = try TestDatabase() }
-
-    private func write(_ attempts: [AttemptRecord], _ store: PostgresStore) throws {
-        var checkpoint = Checkpoint()
-        checkpoint.attempts = attempts
-        try store.transaction(.recording) { transaction throws(StoreError) in try transaction.write(checkpoint) }
-    }
 
     private func events(of delegate: DelegateKey, _ store: PostgresStore) throws -> [LogPosition] {
         let found = try store.makeReader().attempts(AttemptQuery(delegate: delegate))
@@ -42,25 +44,25 @@ struct PostgresSharingTests {
             }
         }
         // The one that began last comes first.
-        try write([attempt(1, 1), attempt(2, 1), attempt(1, 2)], stores[1])
-        try write([attempt(3, 1)], stores[0])
+        try stores[1].write([attempt(1, 1), attempt(2, 1), attempt(1, 2)])
+        try stores[0].write([attempt(3, 1)])
         for store in stores { #expect(try events(of: 1, store) == [2, 1] && events(of: 3, store) == [1]) }
         // One that has begun before takes their shards.
         _ = try stores[0].recover(Shards(of: 1).union(Shards(of: 2)))
-        try write([attempt(1, 3), attempt(2, 2)], stores[0])
+        try stores[0].write([attempt(1, 3), attempt(2, 2)])
         for store in stores { #expect(try events(of: 1, store) == [3, 2, 1] && events(of: 2, store) == [2, 1]) }
         // And back.
         _ = try stores[1].recover(Shards(of: 1))
-        try write([attempt(1, 4)], stores[1])
+        try stores[1].write([attempt(1, 4)])
         for store in stores { #expect(try events(of: 1, store) == [4, 3, 2, 1]) }
         // A session ends its own between two transactions.
-        for store in stores { try write([], store) }
+        for store in stores { try store.write([]) }
         #expect(try database.sql("SELECT count(*) FROM herald.rounds") == "2")
         // Their sessions end, and who begins a round ends theirs.
         try database.endSessions()
         _ = try stores[2].recover(.all)
-        try write([attempt(2, 3)], stores[2])
-        try write([], stores[2])
+        try stores[2].write([attempt(2, 3)])
+        try stores[2].write([])
         #expect(try database.sql("SELECT count(*) FROM herald.rounds") == "1")
         #expect(try database.sql("SELECT count(*) FROM herald.heads WHERE delegate IN (1, 2, 3)") == "3")
         for store in stores {
@@ -78,19 +80,19 @@ struct PostgresSharingTests {
                 return leases.held == .all
             }
             _ = try store.recover(.all)
-            try write([attempt(1, event)], store)
+            try store.write([attempt(1, event)])
             if store === one { try database.endSessions() }
         }
         // The first one has a new session, with a new round.
-        try write([attempt(1, 2), attempt(2, 2)], one)
-        try write([attempt(1, 11), attempt(2, 11)], two)
+        try one.write([attempt(1, 2), attempt(2, 2)])
+        try two.write([attempt(1, 11), attempt(2, 11)])
         for store in [one, two] {
             #expect(try events(of: 1, store) == [2, 11, 10, 1] && events(of: 2, store) == [2, 11])
             #expect(try store.makeReader().attempts(event: 2).count == 2)
         }
         _ = try two.recover(.all)
-        try write([attempt(1, 12)], two)
-        try write([], two)
+        try two.write([attempt(1, 12)])
+        try two.write([])
         #expect(try events(of: 1, one) == [12, 2, 11, 10, 1])
     }
 
@@ -99,7 +101,7 @@ struct PostgresSharingTests {
         let store = try database.open(partitionSize: 1 << 24)
         try store.transaction { transaction throws(StoreError) in try transaction.setDelegate(WebhookDelegate(1)) }
         func size() throws -> Int64 { try store.makeReader().sizes().attempts }
-        try write((1...20).map { attempt(1, $0) }, store)
+        try store.write((1...20).map { attempt(1, $0) })
         let few = try size()
         #expect(few > 20 * 100 && few < 20 * 400)
         // As after many changes of the owner of a shard: each began a round, and used little of it.
@@ -123,7 +125,7 @@ struct PostgresSharingTests {
             (0..<LogPosition(count)).map { attempt(1, first + $0) }
         }
         for part in 0..<2 as Range<LogPosition> {
-            try write(many(63_000, from: part * 66_000), store)
+            try store.write(many(63_000, from: part * 66_000))
             let rest = many(3_000, from: part * 66_000 + 63_000)
             let thrown = failure {
                 try store.transaction(.deciding) { transaction throws(StoreError) in
@@ -136,11 +138,11 @@ struct PostgresSharingTests {
             }
             #expect(thrown == .full)
             // Those that it has used are not used again.
-            try write(rest, store)
+            try store.write(rest)
             #expect(try events(of: 1, store).first == (part + 1) * 66_000 - 1)
         }
-        try write([attempt(1, 132_000)], store)
-        try write([], store)
+        try store.write([attempt(1, 132_000)])
+        try store.write([])
         #expect(try database.sql("SELECT count(*) FROM herald.rounds") == "1")
         let chain = """
             WITH RECURSIVE c AS (SELECT id, previous FROM herald.attempts WHERE id = (SELECT max(id) FROM herald.attempts)
@@ -153,7 +155,7 @@ struct PostgresSharingTests {
     @Test("what follows all attempts gets each of this process once, and the older ones, whenever others commit theirs")
     func followed() throws {
         let old = try database.open()
-        try write([attempt(1, 1), attempt(1, 2)], old)
+        try old.write([attempt(1, 1), attempt(1, 2)])
         old.close()
         let (one, two) = (try database.open(), try database.open())
         let reader = try one.makeReader()
@@ -168,9 +170,9 @@ struct PostgresSharingTests {
             }
         }
         for round in 1...3 as ClosedRange<LogPosition> {
-            try write([attempt(2, 100 + round)], two)
+            try two.write([attempt(2, 100 + round)])
             try follow()
-            try write([attempt(1, 10 * round), attempt(1, 10 * round + 1), attempt(1, 10 * round + 2)], one)
+            try one.write([attempt(1, 10 * round), attempt(1, 10 * round + 1), attempt(1, 10 * round + 2)])
             try follow()
             // Both begin rounds by turns.
             for store in [two, one] { _ = try store.recover(.all) }
@@ -337,14 +339,8 @@ struct PostgresSharingTests {
     func notified() async throws {
         let (one, two) = (try database.open(), try database.open())
         let (first, second) = (Counter(), Counter())
-        one.observe {
-            first.next()
-            return true
-        }
-        two.observe {
-            second.next()
-            return true
-        }
+        one.count(first)
+        two.count(second)
         try await eventually("they listen") { first.value == 1 && second.value == 1 }
         try one.append("a")
         try await eventually("an event") { second.value == 2 }
@@ -377,10 +373,7 @@ struct PostgresSharingTests {
         let (one, two) = (try database.open(), try database.open())
         let heard = Counter()
         one.observe { true }
-        two.observe {
-            heard.next()
-            return true
-        }
+        two.count(heard)
         try await eventually("it listens") { heard.value == 1 }
         let ids = (1...count).map { "event \($0)" }
         try one.transaction(.publishing) { transaction throws(StoreError) in
@@ -414,10 +407,7 @@ struct PostgresSharingTests {
         let stores = [try database.open(), try database.open()]
         let heard = [Counter(), Counter()]
         for (store, heard) in zip(stores, heard) {
-            store.observe {
-                heard.next()
-                return true
-            }
+            store.count(heard)
         }
         try await eventually("they listen") { heard.allSatisfy { $0.value > 0 } }
         let readers = [Held(try stores[0].makeReader()), Held(try stores[1].makeReader())]

@@ -51,6 +51,12 @@ extension PostgresStore {
         try transaction(kind) { transaction throws(StoreError) in try transaction.append(ids.map { Event(id: $0) }) }
     }
 
+    func write(_ attempts: [AttemptRecord]) throws {
+        var checkpoint = Checkpoint()
+        checkpoint.attempts = attempts
+        try transaction(.recording) { transaction throws(StoreError) in try transaction.write(checkpoint) }
+    }
+
     /// Almost fills so many partitions of 1,000 events.
     func fill(partitions: Int) throws {
         for part in 0..<partitions {
@@ -135,13 +141,8 @@ struct PostgresContentTests {
         try store.transaction { transaction throws(StoreError) in
             for key in [1, 2] as [DelegateKey] { try transaction.setDelegate(WebhookDelegate(key)) }
         }
-        func write(_ attempts: [AttemptRecord]) throws {
-            var checkpoint = Checkpoint()
-            checkpoint.attempts = attempts
-            try store.transaction(.recording) { transaction throws(StoreError) in try transaction.write(checkpoint) }
-        }
-        try write([attempt(2, 1), attempt(2, 2, status: 500), attempt(2, 3)])
-        for part in 0..<4 { try write((0..<10_000).map { attempt(1, LogPosition(part * 10_000 + $0)) }) }
+        try store.write([attempt(2, 1), attempt(2, 2, status: 500), attempt(2, 3)])
+        for part in 0..<4 { try store.write((0..<10_000).map { attempt(1, LogPosition(part * 10_000 + $0)) }) }
         for _ in 1...2 {
             let reader = try store.makeReader()
             #expect(try reader.attempts(AttemptQuery(delegate: 2)).map(\.record.event) == [3, 2, 1])
