@@ -1,7 +1,6 @@
 import CHeraldXXHash
 import Glibc
 import HeraldModel
-import HeraldRuntime
 
 /// `herald.extent`: identifies the write-ahead log that holds acknowledged commits, and its minimum length in pages. A
 /// log that is missing, different or shorter was damaged; it is not the torn end of a crash.
@@ -34,12 +33,7 @@ final class LogExtent {
     /// Opens the file, or creates it.
     init(path: String) throws(StoreError) {
         self.path = path
-        do {
-            descriptor = Int32(
-                try systemCall("open") { Int(open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)) })
-        } catch {
-            throw error.code == ENOSPC ? .full : .notWritable(path: path, reason: error.description)
-        }
+        descriptor = try PlainFile.open(path, O_RDWR | O_CREAT)
         fchmod(descriptor, 0o600)
         bound = Self.read(descriptor)
     }

@@ -24,9 +24,7 @@ struct StoreFolder {
         } else if errno != EEXIST {
             throw .notWritable(path: path, reason: String(cString: strerror(errno)))
         }
-        guard let found = StoreFolder.status(path), found.st_mode & S_IFMT == S_IFDIR else {
-            throw .notWritable(path: path, reason: "it is not a folder")
-        }
+        guard PlainFile.isFolder(path) else { throw .notWritable(path: path, reason: "it is not a folder") }
         // SQLite is configured to follow no links, and would not follow those on the path to the folder either. An
         // absolute path also stays valid when the process changes its working directory.
         guard let real = realpath(path, nil) else {
@@ -71,15 +69,9 @@ struct StoreFolder {
     /// Creates a file that only its owner can access, independent of the umask; SQLite creates related files with the
     /// same mode.
     func createPrivateFile(_ file: String) throws(StoreError) {
-        do {
-            let descriptor = try systemCall("open") {
-                Int(open(file, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600))
-            }
-            fchmod(Int32(descriptor), 0o600)
-            close(Int32(descriptor))
-        } catch {
-            throw error.code == ENOSPC ? .full : .notWritable(path: file, reason: error.description)
-        }
+        let descriptor = try PlainFile.open(file, O_RDWR | O_CREAT | O_EXCL)
+        fchmod(descriptor, 0o600)
+        close(descriptor)
     }
 
     func remove(_ file: String) { unlink(file) }

@@ -30,7 +30,8 @@ final class PlainFile {
 
     deinit { close(descriptor) }
 
-    private static func open(_ path: String, _ flags: Int32) throws(StoreError) -> Int32 {
+    /// - Returns: a descriptor, which the caller closes.
+    static func open(_ path: String, _ flags: Int32) throws(StoreError) -> Int32 {
         do {
             return Int32(try systemCall("open") { Int(Glibc.open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0o600)) })
         } catch {
