@@ -62,7 +62,7 @@ package struct PostgresCheck: Sendable {
         let (secret, isSealed) = try Sealing.check(writer)
         guard version >= Schema.version() else { return nil }
         let sealer = isSealed ? writer.sealer : ColumnSealer.none
-        if let secret { _ = try Sealing.secret(secret, sealer) }
+        if let secret { _ = try sealer.secret(secret) }
         let rows = try writer.run(Writer.requests, seconds: Database.readSeconds)
         let lanes = try writer.run(Writer.requestsOfLanes(maxRows: maxRows), seconds: Database.readSeconds)
         _ = try Writer.lanes(from: lanes, damaged)

@@ -33,16 +33,7 @@ enum Sealing {
     }
 
     static func secret(_ writer: Writer) throws(StoreError) -> ServerSecret {
-        try secret(try writer.run(Request(found)).first?.bytes(0) ?? [], writer.sealer)
-    }
-
-    /// - Parameter stored: the secret as it is stored.
-    static func secret(_ stored: [UInt8], _ sealer: ColumnSealer) throws(StoreError) -> ServerSecret {
-        let bytes = try sealer.open(stored, .secret)
-        guard bytes.count == ServerSecret.byteCount else {
-            throw .unreadable(reason: "the server's secret has the wrong length")
-        }
-        return ServerSecret(bytes: bytes)
+        try writer.sealer.secret(try writer.run(Request(found)).first?.bytes(0) ?? [])
     }
 
     private static let delegates: Statement = {

@@ -72,6 +72,18 @@ package struct ColumnSealer: Sendable {
     }
 }
 
+extension ColumnSealer {
+    /// The server's own secret.
+    /// - Parameter stored: the secret as it is stored.
+    package func secret(_ stored: [UInt8]) throws(StoreError) -> ServerSecret {
+        let bytes = try open(stored, .secret)
+        guard bytes.count == ServerSecret.byteCount else {
+            throw .unreadable(reason: "the server's secret has the wrong length")
+        }
+        return ServerSecret(bytes: bytes)
+    }
+}
+
 /// The proof of the key, with which a store checks the key at the start.
 extension ColumnSealer {
     /// This text is sealed.

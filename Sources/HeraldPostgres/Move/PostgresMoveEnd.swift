@@ -156,8 +156,7 @@ package final class PostgresMoveEnd: MoveEnd {
             SELECT relname::text FROM pg_class WHERE relnamespace = 'herald'::regnamespace AND relkind IN ('r', 'p')
                 AND NOT relispartition ORDER BY 1
             """)
-        let known = Self.own.union(MovedTables.all)
-        return try rows.map { $0.text(0) }.filter { !known.contains($0) }
+        return MovedTables.unknown(among: try rows.map { $0.text(0) }, own: Self.own)
     }
 
     package func columns(of table: String) throws -> [MovedColumn] {
@@ -176,22 +175,18 @@ package final class PostgresMoveEnd: MoveEnd {
 
     package func count(_ table: String) throws -> Int { Int(try run("SELECT count(*) FROM \(table)").integer) }
 
-    private func list(_ columns: [MovedColumn]) -> String {
-        columns.map { "\"\($0.name)\"" }.joined(separator: ", ")
-    }
-
     private func selection(_ table: String, _ columns: [MovedColumn]) -> String {
         switch table {
         case "progress": "SELECT min(settled) FROM shards"
         case "counters": "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM replays_id_seq"
-        case "lanes": "SELECT \(list(columns)) FROM (\(Self.lanes)) AS lanes"
+        case "lanes": "SELECT \(columns.list) FROM (\(Self.lanes)) AS lanes"
         case "app_blocks":
             """
-            SELECT \(list(columns)) FROM app_blocks
+            SELECT \(columns.list) FROM app_blocks
             WHERE block < (SELECT coalesce(max(sequence), 0) + 1 FROM events) >> 10
             """
-        case "attempts": "SELECT \(list(columns)) FROM attempts ORDER BY id"
-        default: "SELECT \(list(columns)) FROM \(table)"
+        case "attempts": "SELECT \(columns.list) FROM attempts ORDER BY id"
+        default: "SELECT \(columns.list) FROM \(table)"
         }
     }
 
@@ -246,7 +241,7 @@ package final class PostgresMoveEnd: MoveEnd {
     /// Reads pages of limited bytes: events may be large.
     private func visitEvents(_ columns: [MovedColumn], _ body: ([MovedRow]) throws -> Void) throws {
         let sql = """
-            SELECT \(list(columns)) FROM
+            SELECT \(columns.list) FROM
                 (SELECT *, sum(octet_length(data)) OVER (ORDER BY sequence) AS bytes
                 FROM events WHERE sequence > $1 ORDER BY sequence LIMIT 4096) AS page
             WHERE bytes - octet_length(data) < \(movedBytes)
@@ -331,7 +326,7 @@ package final class PostgresMoveEnd: MoveEnd {
         }
         return statement(
             """
-            INSERT INTO \(table) (\(list(columns))) OVERRIDING SYSTEM VALUE
+            INSERT INTO \(table) (\(columns.list)) OVERRIDING SYSTEM VALUE
             SELECT * FROM unnest(\(types.joined(separator: ", ")))
             """)
     }

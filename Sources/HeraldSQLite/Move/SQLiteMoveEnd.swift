@@ -129,8 +129,7 @@ package final class SQLiteMoveEnd: MoveEnd {
         let found = try Statement(
             database(), "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
         ).rows { $0.text(0) }
-        let known = Self.own.union(MovedTables.all)
-        return found.filter { !known.contains($0) }
+        return MovedTables.unknown(among: found, own: Self.own)
     }
 
     package func columns(of table: String) throws -> [MovedColumn] {
@@ -144,17 +143,13 @@ package final class SQLiteMoveEnd: MoveEnd {
 
     package func count(_ table: String) throws -> Int { Int(try database().integer("SELECT count(*) FROM \(table)")) }
 
-    private func list(_ columns: [MovedColumn]) -> String {
-        columns.map { "\"\($0.name)\"" }.joined(separator: ", ")
-    }
-
     /// The query for all rows of a table.
     private func selection(_ table: String, _ columns: [MovedColumn]) -> String {
         switch table {
         case "server": "SELECT (SELECT secret FROM server), (SELECT proof FROM sealing)"
         case "counters": "SELECT ifnull((SELECT seq FROM sqlite_sequence WHERE name = 'replays'), 0)"
         case "heads": Self.heads
-        default: "SELECT \(list(columns)) FROM \(table)"
+        default: "SELECT \(columns.list) FROM \(table)"
         }
     }
 
@@ -237,7 +232,7 @@ package final class SQLiteMoveEnd: MoveEnd {
     private func insert(into table: String, _ columns: [MovedColumn], _ rows: [MovedRow]) throws {
         if rows.isEmpty { return }
         let places = columns.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
-        let insertion = try Statement(database(), "INSERT INTO \(table) (\(list(columns))) VALUES (\(places))")
+        let insertion = try Statement(database(), "INSERT INTO \(table) (\(columns.list)) VALUES (\(places))")
         for row in rows {
             for (index, value) in row.values.enumerated() { insertion.bind(Int32(index) + 1, value) }
             try insertion.run()

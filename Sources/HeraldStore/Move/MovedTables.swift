@@ -14,6 +14,12 @@ package enum MovedTables {
         "pending_counts", "pending_refused", "leases",
     ]
 
+    /// The tables of a store that a move does not copy.
+    /// - Parameter own: those that only this store has, or has in another form.
+    package static func unknown(among tables: [String], own: Set<String>) -> [String] {
+        tables.filter { !own.contains($0) && !all.contains($0) }
+    }
+
     /// The tables that have another form in at least one of the stores.
     private static let fixed: [String: [MovedColumn]] = [
         // As it is stored: encrypted if there is a proof of a key.
@@ -57,6 +63,11 @@ package struct MovedColumn: Hashable, Sendable {
     }
 }
 
+extension [MovedColumn] {
+    /// The names in SQL.
+    package var list: String { map { "\"\($0.name)\"" }.joined(separator: ", ") }
+}
+
 /// The values of a row, in the order of the requested columns.
 package struct MovedRow: ResultRow, Sendable {
     package var values: [ColumnValue]
@@ -79,10 +90,7 @@ package struct MovedRow: ResultRow, Sendable {
         return false
     }
     package func integer(_ column: Int32) -> Int64 { value(column).integer ?? 0 }
-    package func text(_ column: Int32) -> String {
-        if case .text(let text) = value(column) { return text }
-        return ""
-    }
+    package func text(_ column: Int32) -> String { value(column).text ?? "" }
     package func value(_ column: Int32) -> ColumnValue { values[Int(column)] }
     package func withBytes<Result>(_ column: Int32, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
         switch value(column) {
