@@ -37,8 +37,7 @@ extension DatabaseRisk {
 
     static func ofRoles(_ writer: Writer) -> DatabaseRisk? {
         guard let rows = try? writer.run(Request(others)), let first = rows.first else { return nil }
-        var names: [String] = []
-        for index in 0..<min(rows.count, 3) { if let row = rows[index] { names.append(row.text(0)) } }
+        let names = rows.all.prefix(3).map { $0.text(0) }
         return DatabaseRisk(
             text: "other roles may connect to the database, and can stop it by holding its locks: "
                 + names.joined(separator: ", ") + (rows.count > 3 ? ", …" : ""),

@@ -327,7 +327,7 @@ extension Reader {
     /// In one snapshot: a lane that catches up in between must not be at an older common position.
     func progress() throws(StoreError) -> DeliveryProgress {
         var progress = DeliveryProgress()
-        for row in try run(Request(Self.progress)).map({ $0 }) {
+        for row in try run(Request(Self.progress)).all {
             switch row.integer(6) {
             case 0: progress.settled.set(Shards(of: row.integer(0)), to: try row.natural(1, "position"))
             case 1:

@@ -46,6 +46,8 @@ final class Rows {
 
     subscript(index: Int32) -> Row? { index < count ? Row(rows: self, index: index) : nil }
 
+    var all: [Row] { (0..<count).map { Row(rows: self, index: $0) } }
+
     /// The first row.
     var first: Row? { self[0] }
 

@@ -62,7 +62,7 @@ enum Sealing {
     private static func sealDelegates(_ writer: Writer) throws(StoreError) {
         let sealer = writer.sealer
         var changes: [Request] = []
-        for row in try writer.run([Request(delegates)], seconds: Database.readSeconds)[0].map({ $0 }) {
+        for row in try writer.run([Request(delegates)], seconds: Database.readSeconds)[0].all {
             if changes.count == page {
                 _ = try writer.run(changes)
                 changes = []

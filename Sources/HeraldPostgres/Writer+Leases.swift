@@ -199,25 +199,20 @@ extension Shards {
     /// The shards that the first column names.
     fileprivate init(_ rows: Rows, where condition: (Row) -> Bool = { _ in true }) {
         self = []
-        for index in 0..<rows.count {
-            if let row = rows[index], condition(row) { formUnion(Shards(of: row.integer(0))) }
-        }
+        for row in rows.all where condition(row) { formUnion(Shards(of: row.integer(0))) }
     }
 }
 
 extension Rows {
     /// The nodes that the first column names.
     fileprivate var nodes: [NodeKey] {
-        (0..<count).compactMap { self[$0].flatMap { UInt32(exactly: $0.integer(0)) } }.map { NodeKey(rawValue: $0) }
+        all.compactMap { UInt32(exactly: $0.integer(0)) }.map { NodeKey(rawValue: $0) }
     }
 
     /// The last sign of each node, which the second column has. A node may not be in the list of nodes.
     fileprivate func signs(except me: Int64) -> [Int64: Int64] {
         var found: [Int64: Int64] = [:]
-        for index in 0..<count {
-            guard let row = self[index], row.integer(0) != me, !row.isNull(1) else { continue }
-            found[row.integer(0)] = row.integer(1)
-        }
+        for row in all where row.integer(0) != me && !row.isNull(1) { found[row.integer(0)] = row.integer(1) }
         return found
     }
 }

@@ -67,11 +67,13 @@ package enum PullStatement: Int, CaseIterable, Sendable {
     }
 }
 
-extension PullLease {
+extension PullLease: RowConvertible {
     package static let columns = "delegate, id, created_at, expires_at, entries"
 
+    package init(_ row: some ResultRow) throws(StoreError) { try self.init(row, from: 0) }
+
     /// - Parameter first: the number of the first of its columns.
-    package init(_ row: some ResultRow, from first: Int32 = 0) throws(StoreError) {
+    init(_ row: some ResultRow, from first: Int32) throws(StoreError) {
         do throws(StoreError) {
             let entries = try row.withBytes(first + 4) { bytes in
                 Result { () throws(StoreError) in try Self.decode(bytes) }
@@ -156,9 +158,7 @@ extension SharedTransaction {
     package func leases(
         of delegate: DelegateKey, through last: LogPosition, limit: Int
     ) throws(StoreError) -> [PullLease] {
-        try rows(.pull(.before), [delegate, last, limit]) {
-            row throws(StoreError) in try PullLease(row)
-        }
+        try rows(.pull(.before), [delegate, last, limit])
     }
 
     package func forget(_ delegate: DelegateKey, after position: LogPosition, at time: Int64) throws(StoreError) {
@@ -233,9 +233,7 @@ extension SharedStatements {
     package func leases(
         of delegate: DelegateKey, endedBy time: Int64, limit: Int
     ) throws(StoreError) -> [PullLease] {
-        try rows(.pull(.ended), [delegate, time, limit]) {
-            row throws(StoreError) in try PullLease(row)
-        }
+        try rows(.pull(.ended), [delegate, time, limit])
     }
 
     package func countLeases() throws(StoreError) -> Int {

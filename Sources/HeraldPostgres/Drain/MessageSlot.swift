@@ -47,10 +47,8 @@ package final class MessageSlot: Outbox {
         let before = confirmed
         let rows = try run([Request(Self.peek) { $0.add(slot, limit, OutboxTable.quoted(publication)) }])[0]
         var entries: [OutboxEntry] = []
-        var index: Int32 = 0
         var last: UInt64 = 0
-        while let row = rows[index] {
-            index += 1
+        for row in rows.all {
             switch row.withBytes(0, { LogicalMessage(Array($0)) }) {
             case .message(let position, let prefix, let content, let isTransactional):
                 // No commit follows one that belongs to no transaction.
@@ -67,9 +65,9 @@ package final class MessageSlot: Outbox {
             }
         }
         // Nothing that was committed before `end` is left then.
-        if entries.isEmpty, Int(index) < limit { last = max(last, end) }
-        if entries.isEmpty, last > confirmed + Self.idleBytes || Int(index) >= limit { try advance(to: last) }
-        isBehind = Int(index) >= limit && confirmed > before
+        if entries.isEmpty, Int(rows.count) < limit { last = max(last, end) }
+        if entries.isEmpty, last > confirmed + Self.idleBytes || Int(rows.count) >= limit { try advance(to: last) }
+        isBehind = Int(rows.count) >= limit && confirmed > before
         return entries
     }
 

@@ -73,9 +73,7 @@ struct UnreadableRows {
                 row throws(StoreError) in
                 _ = try StoredAnswer(row, app: AppKey(rawValue: row.integer(4)), key: row.text(5), ColumnSealer.none)
             },
-            UnreadableRows("leases", key: ["delegate", "id"], PullLease.columns) { row throws(StoreError) in
-                _ = try PullLease(row)
-            },
+            UnreadableRows("leases", key: ["delegate", "id"], PullLease.columns, of: PullLease.self),
             UnreadableRows("audit", key: ["id"], StoredAuditEntry.columns, of: StoredAuditEntry.self),
             UnreadableRows("attempts", key: ["id"], StoredAttempt.columns, of: StoredAttempt.self),
             UnreadableRows(
