@@ -9,34 +9,10 @@ extension Transaction {
 
     // MARK: Attempts
 
-    /// Rows are in the order in which attempts ended, so old ones have small ids.
-    private static let removeOldAttempts = Statement(
-        """
-        DELETE FROM attempts WHERE started_at < $1 AND id IN (SELECT id FROM attempts
-            WHERE id < (SELECT id FROM attempts ORDER BY id DESC LIMIT 1) ORDER BY id LIMIT $2)
-        """)
-    /// Removes attempts. Returns `AttemptRecord.storedBytes` of each.
-    private static let removeAttemptsThrough = Statement(
-        """
-        DELETE FROM attempts WHERE id IN (SELECT id FROM attempts
-            WHERE id <= $1 AND id < (SELECT id FROM attempts ORDER BY id DESC LIMIT 1) ORDER BY id LIMIT $2)
-        RETURNING (64 + coalesce(octet_length(detail), 0) + coalesce(octet_length(excerpt), 0))::bigint
-        """)
     private static let firstAttempt = Statement("SELECT id FROM attempts ORDER BY id LIMIT 1")
 
-    func removeAttempts(before time: Int64, limit: Int) throws(StoreError) -> Int {
-        try removeAttempts(Self.removeOldAttempts, time, limit).changed
-    }
-
-    func removeAttempts(through id: Int64, limit: Int) throws(StoreError) -> RemovedAttempts {
-        let bytes = try removeAttempts(Self.removeAttemptsThrough, id, limit).map { $0.integer(0) }
-        return RemovedAttempts(count: bytes.count, bytes: bytes.reduce(0, +))
-    }
-
-    private func removeAttempts(_ statement: Statement, _ bound: Int64, _ limit: Int) throws(StoreError) -> Rows {
-        let removed = try run(statement) { $0.add(bound, limit) }
+    func removedAttempts() throws(StoreError) {
         begins[.attempts] = try run(Request(Self.firstAttempt)).natural("attempt")
-        return removed
     }
 
     // MARK: Blocks

@@ -7,7 +7,7 @@ struct AttemptTable {
     private let heads: AttemptHeads
     /// The last attempts that the open transaction has changed; 0 for a deleted delegate.
     private var changed: [DelegateKey: Int64] = [:]
-    private let add, keepHead, removeOld, removeThrough, wipeThoseOfEvent: Statement
+    private let add, keepHead, wipeThoseOfEvent: Statement
 
     init(_ connection: Connection, _ heads: AttemptHeads) throws(StoreError) {
         func prepare(_ sql: String) throws(StoreError) -> Statement { try Statement(connection, sql) }
@@ -19,28 +19,12 @@ struct AttemptTable {
             (NULL, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)
             """)
         keepHead = try prepare("INSERT OR REPLACE INTO attempt_heads SELECT ?1, ?2 WHERE \(delegateLives)")
-        removeOld = try prepare(AttemptTable.removeOld)
-        removeThrough = try prepare(AttemptTable.removeThrough)
         wipeThoseOfEvent = try prepare(
             """
             UPDATE attempts SET delegate = 0, event = 0, detail = NULL, excerpt = NULL, peer = NULL, bytes_sent = NULL,
             bytes_received = NULL WHERE id IN (SELECT id FROM attempts WHERE event = ?1 LIMIT ?2)
             """)
     }
-
-    /// Deletes those of the ?2 rows with the smallest ids that began before ?1. A query by time would need an index.
-    /// Rows are in the order in which attempts ended, so old ones have small ids.
-    static let removeOld = """
-        DELETE FROM attempts WHERE started_at < ?1 AND id IN
-        (SELECT id FROM attempts WHERE id < (SELECT max(id) FROM attempts) ORDER BY id LIMIT ?2)
-        """
-
-    /// Deletes the ?2 rows with the smallest ids, up to ?1. Of each, returns `AttemptRecord.storedBytes`.
-    static let removeThrough = """
-        DELETE FROM attempts WHERE id IN
-        (SELECT id FROM attempts WHERE id <= ?1 AND id < (SELECT max(id) FROM attempts) ORDER BY id LIMIT ?2)
-        RETURNING 64 + ifnull(length(CAST(detail AS BLOB)), 0) + ifnull(length(excerpt), 0)
-        """
 
     mutating func add(_ records: [AttemptRecord]) throws(StoreError) {
         guard !records.isEmpty else { return }
@@ -104,17 +88,6 @@ struct AttemptTable {
         if !transport.peer.isEmpty { add.bind(16, transport.peer) }
         bind(17, transport.bytesSent)
         bind(18, transport.bytesReceived)
-    }
-
-    /// - Returns: the number of rows removed.
-    func remove(before time: Int64, limit: Int) throws(StoreError) -> Int {
-        try removeOld.bound(time, limit).run()
-        return connection.changes
-    }
-
-    func remove(through id: Int64, limit: Int) throws(StoreError) -> RemovedAttempts {
-        let bytes = try removeThrough.bound(id, limit).rows { $0.integer(0) }
-        return RemovedAttempts(count: bytes.count, bytes: bytes.reduce(0, +))
     }
 
     /// Erases at most `limit` attempts of an event, except when they were made and how they ended. The rows remain, without a

@@ -27,11 +27,5 @@ extension Writer {
 
     func forgetAttempts(of delegate: DelegateKey) { attempts.forget(delegate) }
 
-    func removeAttempts(before time: Int64, limit: Int) throws(StoreError) -> Int {
-        try attempts.remove(before: time, limit: limit)
-    }
-
-    func removeAttempts(through id: Int64, limit: Int) throws(StoreError) -> RemovedAttempts {
-        try attempts.remove(through: id, limit: limit)
-    }
+    func removedAttempts() {}
 }

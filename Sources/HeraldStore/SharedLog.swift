@@ -4,8 +4,8 @@ import HeraldRuntime
 /// Shared statements of the log.
 package enum LogStatement: Int, CaseIterable, Sendable {
     case addMark, removeMarks, lastBefore, markBefore, markSince, acceptedSince, lastKnown, about, firstEvent,
-        removeEvents, removeWaitingOfRange, firstWaiting, removeStatus, removeExpiredAnswers, addRemoval, removals,
-        authStatus, appState
+        removeEvents, removeWaitingOfRange, firstWaiting, removeAttemptsBefore, removeAttemptsThrough, removeStatus,
+        removeExpiredAnswers, addRemoval, removals, authStatus, appState
 
     func text(_ dialect: SQLDialect) -> String {
         switch self {
@@ -51,6 +51,17 @@ package enum LogStatement: Int, CaseIterable, Sendable {
                 (SELECT delegate, event FROM waiting WHERE event BETWEEN ?1 AND ?2 ORDER BY event LIMIT ?3)
             """
         case .firstWaiting: "SELECT min(event) FROM waiting WHERE event >= ?1"
+        // Of the ?2 attempts with the smallest ids, those that began before ?1. A query by time would need an index. Attempts are in
+        // the order in which they ended, so old ones have small ids.
+        case .removeAttemptsBefore:
+            "DELETE FROM attempts WHERE started_at < ?1 AND \(Self.isFirst("id < (\(Self.lastAttempt(dialect)))"))"
+        // The ?2 attempts with the smallest ids, up to ?1. Of each, returns `AttemptRecord.storedBytes`.
+        case .removeAttemptsThrough:
+            """
+            DELETE FROM attempts WHERE \(Self.isFirst("id <= ?1 AND id < (\(Self.lastAttempt(dialect)))"))
+            RETURNING CAST(64 + coalesce(\(dialect.byteCount("detail")), 0)
+                + coalesce(\(dialect.byteCount("excerpt")), 0) AS bigint)
+            """
         case .removeStatus: "DELETE FROM auth_status WHERE app = ?1 AND user_id = ?2"
         case .removeExpiredAnswers:
             """
@@ -66,6 +77,16 @@ package enum LogStatement: Int, CaseIterable, Sendable {
         case .authStatus: "SELECT \(AuthStatus.columns) FROM auth_status WHERE app = ?1 AND user_id = ?2"
         case .appState: "SELECT \(AppState.columns) FROM app_states WHERE app = ?1"
         }
+    }
+
+    /// Whether an attempt is one of the first ?2 with a condition.
+    private static func isFirst(_ condition: String) -> String {
+        "id IN (SELECT id FROM attempts WHERE \(condition) ORDER BY id LIMIT ?2)"
+    }
+
+    /// The id of the last attempt, which is never removed. PostgreSQL then reads one partition.
+    private static func lastAttempt(_ dialect: SQLDialect) -> String {
+        dialect == .sqlite ? "SELECT max(id) FROM attempts" : "SELECT id FROM attempts ORDER BY id DESC LIMIT 1"
     }
 }
 
@@ -95,6 +116,18 @@ extension SharedTransaction {
         try change(.log(.removeMarks), [kept])
         try removed(lower...upper, first: first, kept: kept)
         return RemovedEvents(count: count, through: upper, first: kept)
+    }
+
+    package func removeAttempts(before time: Int64, limit: Int) throws(StoreError) -> Int {
+        let removed = try change(.log(.removeAttemptsBefore), [time, limit])
+        try removedAttempts()
+        return removed
+    }
+
+    package func removeAttempts(through id: Int64, limit: Int) throws(StoreError) -> RemovedAttempts {
+        let bytes = try rows(.log(.removeAttemptsThrough), [id, limit]) { $0.integer(0) }
+        try removedAttempts()
+        return RemovedAttempts(count: bytes.count, bytes: bytes.reduce(0, +))
     }
 
     /// Removes at most `limit` rows of the events in a range.

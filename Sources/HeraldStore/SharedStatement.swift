@@ -61,6 +61,11 @@ package enum SQLDialect: Sendable {
     /// Begins a parameter.
     fileprivate var mark: Character { self == .sqlite ? "?" : "$" }
 
+    /// The number of bytes of a text or a blob.
+    func byteCount(_ column: String) -> String {
+        self == .sqlite ? "length(CAST(\(column) AS BLOB))" : "octet_length(\(column))"
+    }
+
     /// Makes SQLite use an index that it would not choose by itself.
     func indexed(by index: String) -> String { self == .sqlite ? "INDEXED BY \(index)" : "" }
 }
@@ -128,6 +133,9 @@ package protocol SharedTransaction: SharedStatements {
     ///   - first: the first event before.
     ///   - kept: the first event now.
     func removed(_ range: ClosedRange<LogPosition>, first: LogPosition, kept: LogPosition) throws(StoreError)
+
+    /// Retention has removed attempts.
+    func removedAttempts() throws(StoreError)
 }
 
 /// The part of a reader whose statements both databases share.

@@ -409,13 +409,13 @@ struct SQLiteStoreTests {
         let connection = try #require(store.writer?.connection)
         let statements = [
             SQLiteStore.decidedAtCommonPosition, SQLiteStore.decidedOfLane, SQLiteStore.decidedAhead,
-            AttemptTable.removeOld, AttemptTable.removeThrough, AttemptHeads.later, AttemptList.ofDelegate,
-            GapTable.span, RetentionQueries.eventSizes, RetentionQueries.attempts,
+            AttemptHeads.later, AttemptList.ofDelegate, GapTable.span, RetentionQueries.eventSizes,
+            RetentionQueries.attempts,
         ]
         let shared: [SharedStatement] = [
-            .log(.removeWaitingOfRange), .log(.removeMarks), .log(.acceptedSince), .log(.lastKnown), .log(.about),
-            .delivery(.waitingEvents), .delivery(.searchOfAll), .delivery(.searchOfDelegate),
-            .pending(.due), .pending(.dueOfApp), .pending(.apps),
+            .log(.removeAttemptsBefore), .log(.removeAttemptsThrough), .log(.removeWaitingOfRange), .log(.removeMarks),
+            .log(.acceptedSince), .log(.lastKnown), .log(.about), .delivery(.waitingEvents), .delivery(.searchOfAll),
+            .delivery(.searchOfDelegate), .pending(.due), .pending(.dueOfApp), .pending(.apps),
         ]
         let sharedLists: [SharedStatement] = [
             .delivery(.endOfPart), .delivery(.pageOfAll), .delivery(.pageOfDelegate), .delivery(.deliveredOfEvent),
