@@ -1,7 +1,8 @@
 import HeraldModel
 import HeraldStore
 
-/// The progress of deliveries, for the writer: the tables `lanes`, `progress`, `replays` and `statistics`.
+/// The progress of deliveries, for the writer: the tables `lanes`, `progress`, `replays`, `statistics`
+/// and `unannounced`.
 struct ProgressTables {
     /// Including the open transaction. The table has the earliest one: a shard costs no row of its own, since one process
     /// has them all.
@@ -10,6 +11,7 @@ struct ProgressTables {
     private let setLane, removeLane, setSettled: Statement
     private let moveReplay, endReplay: Statement
     private let findStatistics, setStatistics: Statement
+    private let setUnannounced, removeUnannounced: Statement
 
     init(_ connection: Connection) throws(StoreError) {
         func prepare(_ sql: String) throws(StoreError) -> Statement { try Statement(connection, sql) }
@@ -28,6 +30,9 @@ struct ProgressTables {
             INSERT OR REPLACE INTO statistics (\(DeliveryStatistics.columns))
             SELECT ?1, ?2, ?3, ?4, ?5 WHERE \(delegateLives)
             """)
+        setUnannounced = try prepare(
+            "INSERT OR REPLACE INTO unannounced (delegate, count) SELECT ?1, ?2 WHERE \(delegateLives)")
+        removeUnannounced = try prepare("DELETE FROM unannounced WHERE delegate = ?1")
     }
 
     func set(_ lane: LanePosition) throws(StoreError) {
@@ -59,6 +64,11 @@ struct ProgressTables {
 
     func endReplay(_ id: Int64) throws(StoreError) {
         try endReplay.bound(id).run()
+    }
+
+    /// Sets the number of events that a delegate has missed and is not notified of yet.
+    func setUnannounced(_ count: Int, of delegate: DelegateKey) throws(StoreError) {
+        try (count > 0 ? setUnannounced.bound(delegate, count) : removeUnannounced.bound(delegate)).run()
     }
 
     // MARK: Statistics

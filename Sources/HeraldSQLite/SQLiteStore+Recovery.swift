@@ -94,19 +94,23 @@ extension SQLiteStore {
                 try WaitingDelivery.recovered(row, damaged)
             }
         let crowded = try Statement(connection, WaitingDelivery.crowded).bound(maxRows)
-        for (delegate, count) in try crowded.readableRows(
-            in: "waiting", damaged,
-            { row throws(StoreError) in
-                (try row.natural(0, "delegate"), Int(row.figure(1)))
-            })
-        {
-            recovery.crowded[delegate] = LaneBacklog(count: count)
-        }
+        recovery.crowded = try numbers(crowded, in: "waiting", damaged).mapValues(LaneBacklog.init)
         recovery.decided = try decided(connection, settled, recovery.lanes, damaged)
         recovery.replays = try Statement(connection, "SELECT \(Replay.columns) FROM replays ORDER BY id")
             .readableRows(in: "replays", damaged) { row throws(StoreError) in try Replay(row) }
-        recovery.unannounced = try UnannouncedTable.all(connection, damaged)
+        let unannounced = try Statement(connection, "SELECT delegate, count FROM unannounced")
+        recovery.unannounced = try numbers(unannounced, in: "unannounced", damaged)
         return recovery
+    }
+
+    /// A number for each delegate.
+    private static func numbers(
+        _ rows: Statement, in table: String, _ damaged: DamagedRows
+    ) throws(StoreError) -> [DelegateKey: Int] {
+        let numbers = try rows.readableRows(in: table, damaged) { row throws(StoreError) in
+            (try row.natural(0, "delegate"), Int(row.figure(1)))
+        }
+        return Dictionary(numbers) { $1 }
     }
 
     /// The deliveries that ended after the positions of their lanes. Redeliveries are included: the delegate has

@@ -14,7 +14,7 @@ extension Writer {
         for replay in checkpoint.endedReplays { try progress.endReplay(replay.id) }
         for slot in checkpoint.statistics { try progress.add(slot) }
         for removal in checkpoint.missed { try count(removal) }
-        for (delegate, count) in checkpoint.unannounced { try unannounced.set(count, of: delegate) }
+        for (delegate, count) in checkpoint.unannounced { try progress.setUnannounced(count, of: delegate) }
     }
 
     func redeliver(_ deliveries: [WaitingDelivery]) throws(StoreError) {

@@ -29,7 +29,6 @@ final class Writer: StoreTransaction {
     var progress: ProgressTables
     let blocks: BlockTable
     let gaps: GapTable
-    let unannounced: UnannouncedTable
     let shared: PreparedStatements
     let sealer: ColumnSealer
 
@@ -64,7 +63,6 @@ final class Writer: StoreTransaction {
         progress = try ProgressTables(connection)
         blocks = try BlockTable(connection)
         gaps = try GapTable(connection)
-        unannounced = try UnannouncedTable(connection)
         shared = PreparedStatements(connection)
         try shared.prepare()
     }
