@@ -131,19 +131,8 @@ extension ColumnType<Int64> {
 }
 
 extension ColumnType<Int64?> {
-    package static let optionalTime = ColumnType(
-        write: { $0.map { .integer($0) } ?? .null },
-        read: { value, column throws(StoreError) in
-            guard let number = value.integer else { return nil }
-            return try StoredNumber.time(number, column)
-        })
-
-    package static let optionalInteger = ColumnType(
-        write: { $0.map { .integer($0) } ?? .null },
-        read: { value, column throws(StoreError) in
-            guard let number = value.integer else { return nil }
-            return try StoredNumber.integer(number, column)
-        })
+    package static let optionalTime = optional(ColumnType<Int64>.time) { $0.integer != nil }
+    package static let optionalInteger = optional(ColumnType<Int64>.integer) { $0.integer != nil }
 }
 
 extension ColumnType<Int> {
@@ -159,12 +148,7 @@ extension ColumnType<Bool> {
 }
 
 extension ColumnType<Int?> {
-    package static let optionalInt = ColumnType(
-        write: { $0.map { .integer(Int64($0)) } ?? .null },
-        read: { value, column throws(StoreError) in
-            guard let number = value.integer else { return nil }
-            return Int(try StoredNumber.integer(number, column))
-        })
+    package static let optionalInt = optional(ColumnType<Int>.int) { $0.integer != nil }
 }
 
 extension ColumnType<Double?> {
@@ -214,12 +198,7 @@ extension ColumnType<[KeyValue]> {
 }
 
 extension ColumnType<[KeyValue]?> {
-    package static let optionalPairs = ColumnType(
-        write: { $0.map { .text(TextList.encode($0)) } ?? .null },
-        read: { value, _ throws(StoreError) in
-            guard let text = value.text else { return nil }
-            return try TextList.pairs(text)
-        })
+    package static let optionalPairs = optional(ColumnType<[KeyValue]>.pairs) { $0.text != nil }
 }
 
 extension ColumnType where Value: RawRepresentable<String> & Sendable {
@@ -246,6 +225,16 @@ extension ColumnType where Value: RawRepresentable<Int> & Sendable {
 }
 
 extension ColumnType {
+    /// NULL for `nil`.
+    /// - Parameter isThere: whether a stored value is one of `type`; any other reads as `nil`.
+    static func optional<Wrapped>(
+        _ type: ColumnType<Wrapped>, _ isThere: @escaping @Sendable (ColumnValue) -> Bool
+    ) -> ColumnType where Value == Wrapped? {
+        ColumnType(
+            write: { $0.map { type.write($0) } ?? .null },
+            read: { value, column throws(StoreError) in isThere(value) ? try type.read(value, column) : nil })
+    }
+
     /// Texts that represent values, encoded by `TextList`.
     package static func list<Element>(
         _ write: @escaping @Sendable (Element) -> String, _ read: @escaping @Sendable (String) -> Element?
