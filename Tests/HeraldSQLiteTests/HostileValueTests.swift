@@ -248,11 +248,7 @@ struct HostileValueTests {
         ]
         for (change, line) in cases {
             HeraldSQLiteTests.write(whole, to: database)
-            do {
-                let connection = try Connection(path: database, .readWrite)
-                try connection.execute(change)
-                _ = try connection.checkpoint(.truncate)
-            }
+            try self.change(change)
             let lines = try DatabaseCheck.run(path).lines.filter { !$0.isGood }.map(\.text)
             #expect(lines.contains { $0.hasPrefix(line) }, "\(change): \(lines)")
             #expect(!lines.joined().contains("\u{1B}"))

@@ -20,7 +20,7 @@ struct ChangeConformance {
 
     @Test(
         "changes have numbers without gaps, and are kept with the name of their transaction",
-        arguments: StoreKind.following)
+        arguments: StoreKind.shared)
     func list(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         #expect(fixture.store.isShared)
@@ -48,7 +48,7 @@ struct ChangeConformance {
         #expect(try fixture.restart().lastChange == 3)
     }
 
-    @Test("what has changed is read as it is now; what is missing does not exist", arguments: StoreKind.following)
+    @Test("what has changed is read as it is now; what is missing does not exist", arguments: StoreKind.shared)
     func rows(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         let key = APIKey(id: "key_1", name: "", scopes: [.publish], digest: [1], createdAt: 5)
@@ -87,7 +87,7 @@ struct ChangeConformance {
 
     @Test(
         "a delivery that was requested stays as it is until the owner of its lane has received it",
-        arguments: StoreKind.following)
+        arguments: StoreKind.shared)
     func requests(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         try fixture.append([Event(id: "a"), Event(id: "b")])
@@ -132,7 +132,7 @@ struct ChangeConformance {
         #expect(try states() == [])
     }
 
-    @Test("another process is notified of what was committed", arguments: StoreKind.following)
+    @Test("another process is notified of what was committed", arguments: StoreKind.shared)
     func notified(_ kind: StoreKind) async throws {
         let fixture = try StoreFixture(kind)
         let flag = Flag()

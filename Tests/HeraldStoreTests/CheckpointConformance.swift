@@ -144,7 +144,7 @@ struct CheckpointConformance {
 
     @Test(
         "outcomes that were written ahead of the positions are decided for every reader",
-        arguments: StoreKind.following)
+        arguments: StoreKind.shared)
     func ahead(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         try fixture.append((1...9).map { Event(id: "e\($0)") })

@@ -8,10 +8,8 @@ import Testing
 enum StoreKind: CaseIterable {
     case memory, sqlite, postgres
 
-    /// The stores that several processes may write to.
+    /// The stores that several processes may write to, which keep a list of changes.
     static let shared: [StoreKind] = [.memory, .postgres]
-    /// The stores that keep a list of changes.
-    static let following: [StoreKind] = [.memory, .postgres]
 }
 
 /// A store of its own for one test.
