@@ -3,19 +3,13 @@ import HeraldStore
 import Synchronization
 
 extension StoreEnds {
-    static let statement = Statement(
-        """
-        SELECT coalesce((SELECT sequence FROM events ORDER BY sequence DESC LIMIT 1), 0),
+    private static let ends = """
+        coalesce((SELECT sequence FROM events ORDER BY sequence DESC LIMIT 1), 0),
             coalesce((SELECT number FROM changes ORDER BY number DESC LIMIT 1), 0)
-        """)
-
-    /// Also whether programs have published events with SQL.
-    static let withSubmissions = Statement(
         """
-        SELECT coalesce((SELECT sequence FROM events ORDER BY sequence DESC LIMIT 1), 0),
-            coalesce((SELECT number FROM changes ORDER BY number DESC LIMIT 1), 0),
-            EXISTS (SELECT 1 FROM submissions)
-        """)
+    static let statement = Statement("SELECT \(ends)")
+    /// Also whether programs have published events with SQL.
+    static let withSubmissions = Statement("SELECT \(ends), EXISTS (SELECT 1 FROM submissions)")
 
     /// - Parameter row: a row of `statement`.
     init(_ row: Row?) throws(StoreError) {
