@@ -2,7 +2,7 @@ package import HeraldCrypto
 package import HeraldModel
 import HeraldStore
 
-/// Whether a database is sealed, and changes of its key.
+/// Whether a database is sealed, and changes of its key; and the server's own secret.
 extension SQLiteStore {
     /// Seals all sealed values with another key, or decrypts them permanently if `to` is `nil`, in one transaction. The
     /// store must not be open.
@@ -85,5 +85,19 @@ extension SQLiteStore {
             update.bind(1, answer.row)
             try update.run(2, lent: try new.seal(try old.open(answer.body, place), place))
         }
+    }
+
+    /// The server's own secret; `nil` if it is missing.
+    static func secret(_ connection: Connection, _ columnSealer: ColumnSealer) throws(StoreError) -> ServerSecret? {
+        try Statement(connection, "SELECT secret FROM server").row { row throws(StoreError) in
+            try columnSealer.secret(row.bytes(0))
+        }
+    }
+
+    /// Call it after the migration, and after sealing if the database is to be sealed.
+    static func makeSecret(_ connection: Connection, _ columnSealer: ColumnSealer) throws(StoreError) {
+        guard try secret(connection, columnSealer) == nil else { return }
+        try Statement(connection, "INSERT INTO server (secret) VALUES (?1)")
+            .run(1, lent: try columnSealer.seal(ServerSecret().bytes, .secret))
     }
 }
