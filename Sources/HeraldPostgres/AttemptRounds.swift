@@ -87,10 +87,7 @@ final class AttemptRounds: Sendable {
     /// Ends rounds of this session, and those of sessions that are gone.
     /// - Parameter current: the round that continues.
     static func end(_ mine: [Int64], current: Int64) -> Request {
-        Request(end) { parameters in
-            parameters.add(mine) { $0 }
-            parameters.add(current)
-        }
+        Request(end, numbers: mine, current)
     }
 
     /// The last attempts of all delegates, ended rounds first.

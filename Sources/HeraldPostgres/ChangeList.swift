@@ -88,20 +88,17 @@ enum ChangeList {
             case .firstEvent, .event, .statuses: break
             }
         }
-        func request(_ statement: Statement, _ keys: [Int64]) -> Request {
-            Request(statement) { parameters in parameters.add(keys) { $0 } }
-        }
         return [
-            Request(.beginSnapshot), Request(StoreEnds.statement), request(Self.delegates, delegates),
+            Request(.beginSnapshot), Request(StoreEnds.statement), Request(Self.delegates, numbers: delegates),
             Request(Self.keys) { parameters in parameters.add(keys) { $0 } },
             Request(Self.sessions) { parameters in parameters.add(sessions) { $0 } },
-            request(Self.apps, apps), LogQueries.request(eventTypes, types),
+            Request(Self.apps, numbers: apps), LogQueries.request(eventTypes, types),
             Request(Self.deliveries) { parameters in
                 parameters.add(deliveries) { $0.delegate }
                 parameters.add(deliveries) { $0.event }
             },
-            request(Self.replays, replays), request(RetentionQueries.blocksOf, blocks),
-            Request(.log(.firstEvent), []), request(Self.pending, pending), Request(.commit),
+            Request(Self.replays, numbers: replays), Request(RetentionQueries.blocksOf, numbers: blocks),
+            Request(.log(.firstEvent), []), Request(Self.pending, numbers: pending), Request(.commit),
         ]
     }
 

@@ -44,6 +44,14 @@ struct Request {
         self.init(statement, parameters)
     }
 
+    /// - Parameter numbers: the first parameter, a `bigint[]`.
+    init(_ statement: Statement, numbers: [Int64], _ values: any ColumnConvertible...) {
+        self.init(statement) { parameters in
+            parameters.add(numbers) { $0 }
+            for value in values { parameters.add(value.column) }
+        }
+    }
+
     init(_ statement: SharedStatement, _ values: [any ColumnConvertible]) {
         self.init(.shared(statement)) { parameters in for value in values { parameters.add(value.column) } }
     }

@@ -52,7 +52,7 @@ enum SubmissionQueries {
 
 extension Transaction {
     func removeSubmissions(_ keys: [Int64]) throws(StoreError) -> [Int64: Bool] {
-        let rows = try run(SubmissionQueries.remove) { parameters in parameters.add(keys) { $0 } }
+        let rows = try run(Request(SubmissionQueries.remove, numbers: keys))
         let found = try rows.map { row throws(StoreError) in (try row.natural(0, "event from SQL"), row.flag(1)) }
         return Dictionary(found) { $1 }
     }

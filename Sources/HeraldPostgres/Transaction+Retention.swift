@@ -75,14 +75,10 @@ extension Transaction {
 
     func erase(_ all: [LogPosition], limit: Int) throws(StoreError) -> Erasure {
         let events = Array(all.prefix(limit))
-        func limited(_ statement: Statement) -> Request {
-            Request(statement) { parameters in
-                parameters.add(events) { $0 }
-                parameters.add(limit)
-            }
-        }
-        let find = Request(Self.findEvents) { parameters in parameters.add(events) { $0 } }
-        let results = try run([limited(Self.wipeAttempts), limited(Self.removeWaitingOfEvents), find])
+        let results = try run([
+            Request(Self.wipeAttempts, numbers: events, limit),
+            Request(Self.removeWaitingOfEvents, numbers: events, limit), Request(Self.findEvents, numbers: events),
+        ])
         var erasure = Erasure()
         erasure.attempts = results[0].changed
         erasure.deliveries = results[1].changed

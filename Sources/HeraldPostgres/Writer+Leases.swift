@@ -147,13 +147,8 @@ extension Writer: ShardLeases {
     package func take(_ shards: Shards) throws(StoreError) -> (taken: Shards, abandoned: Shards) {
         try connect()
         do throws(StoreError) {
-            let rows = try commit(
-                [
-                    Request(Self.take) { parameters in
-                        parameters.add(shards.numbers) { $0 }
-                        parameters.add(Int64(node.rawValue))
-                    }
-                ], through: 0, flushes: false)
+            let take = Request(Self.take, numbers: shards.numbers, Int64(node.rawValue))
+            let rows = try commit([take], through: 0, flushes: false)
             let taken = Shards(rows[0])
             held.formUnion(taken)
             lost.subtract(taken)
@@ -174,15 +169,10 @@ extension Writer: ShardLeases {
         try connect()
         let given = shards.intersection(held)
         if given.isEmpty { return }
-        try commit(
-            [
-                Request(Self.release) { parameters in
-                    parameters.add(given.numbers) { $0 }
-                    parameters.add(Int64(node.rawValue))
-                }
-            ], through: 0, flushes: false)
+        let release = Request(Self.release, numbers: given.numbers, Int64(node.rawValue))
+        try commit([release], through: 0, flushes: false)
         held.subtract(given)
-        _ = try run(Request(Self.unlock) { $0.add(given.numbers) { $0 } })
+        _ = try run(Request(Self.unlock, numbers: given.numbers))
     }
 
     private static let leave = Statement(
