@@ -489,12 +489,7 @@ struct PostgresLossTests {
         for (event, kind) in [(LogPosition(2), TransactionKind.publishing), (3, .deciding), (1, .recording)] {
             var made = Checkpoint()
             made.settled = event
-            made.attempts = [
-                AttemptRecord(
-                    delegate: 1, event: event, number: 1, startedAt: 0, duration: 0,
-                    status: 200,
-                    failure: nil, detail: "", excerpt: [])
-            ]
+            made.attempts = [attempt(1, event)]
             let checkpoint = made
             async let thrown = RawHTTP.onThread {
                 failure {

@@ -31,12 +31,7 @@ struct AttemptListTests {
     func committing() throws {
         let store = try store("committing")
         defer { store.close() }
-        let attempts = (1...3).map { event in
-            AttemptRecord(
-                delegate: 1, event: event, number: 1, startedAt: 0, duration: 1, status: 200, failure: nil, detail: "",
-                excerpt: [])
-        }
-        try write(store, attempts)
+        try write(store, (1...3).map { attempt(1, $0) })
         let reader = try reader(store)
         var query = AttemptQuery(delegate: 1)
         func listed() throws -> [LogPosition] { try reader.attempts(query).map(\.record.event) }
