@@ -255,6 +255,19 @@ struct PullTests {
         #expect(found == ["e0", "e1", "e2"])
     }
 
+    @Test("an event that a delegate does not want is handed out when it is redelivered to it, before its position, too")
+    func redeliveredUnwanted() async throws {
+        let delegate = try await register { $0.events = [.exact("order.paid")] }
+        try await post(1, type: "order.made")
+        #expect(try await pull(delegate).lease == nil)
+        try await redeliver("e0", to: delegate)
+        let run = try await pull(delegate)
+        #expect(ids(run) == ["e0"])
+        _ = try await acknowledge(run, of: delegate)
+        try await post(1, from: 1)
+        #expect(ids(try await pull(delegate)) == ["e1"])
+    }
+
     /// How the first consumer ends, and what it had: a new event, or one that had failed before.
     private static let endings = ["acknowledges", "fails", "returns", "extends", "expires"].flatMap { ending in
         [(ending, false), (ending, true)]
