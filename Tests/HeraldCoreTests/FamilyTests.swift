@@ -229,6 +229,19 @@ struct FamilyTests {
         await again.bench.stop()
     }
 
+    @Test("a status that is set only at a version keeps other processes out, which may change the user's data alone")
+    func conditionalStatus() {
+        func kind(_ type: String, _ family: EventDraft.Family) -> TransactionKind {
+            let draft = EventDraft(event: Event(type, id: "e"), mayExist: false, family: family)
+            return Intake.Submission.publish(Publication(drafts: [draft]) { _ in }).kind
+        }
+        let login = "auth.logged_in"
+        #expect(kind(login, .auth(userID: "42", isLoggedIn: true, user: nil, ifMatch: ["e1-x"])) == .deciding)
+        #expect(kind(login, .auth(userID: "42", isLoggedIn: true, user: nil)) == .publishing)
+        // Each change of the state has an event of its own.
+        #expect(kind("app_state.changed", .appState(state: [49], ifMatch: ["e1"])) == .publishing)
+    }
+
     @Test("memory has the statuses and states of events with as many values as a publication may have")
     func manyValues() throws {
         let list = "[" + String(repeating: "1,", count: 19_999) + "1]"

@@ -16,7 +16,8 @@ final class Intake: Sendable {
         /// The transaction that it needs.
         var kind: TransactionKind {
             switch self {
-            case .publish(let publication): publication.schedules ? .deciding : .publishing
+            case .publish(let publication):
+                publication.schedules || publication.comparesStatus ? .deciding : .publishing
             case .checkpoint(let checkpoint, _): checkpoint.notices.isEmpty ? .recording : .deciding
             case .command: .deciding
             }

@@ -11,6 +11,9 @@ package final class Publication: Sendable {
     let bytes: Int
     /// Whether some of the events may be published later.
     let schedules: Bool
+    /// Whether some of the events depend on the version of a status. At its commit, a publishing transaction compares only the
+    /// event that has set the status, and another login changes the user's data alone.
+    let comparesStatus: Bool
     package let idempotency: Idempotency<[PublishedEvent]>?
     /// Lets it wait for room, and be withdrawn; `nil`: it is refused if there is no room.
     package let ticket: WriteTicket?
@@ -30,6 +33,9 @@ package final class Publication: Sendable {
         self.drafts = drafts
         bytes = drafts.reduce(0) { $0 + $1.event.body.count }
         schedules = drafts.contains { $0.deliverAt != nil }
+        comparesStatus = drafts.contains { draft in
+            if case .auth(_, _, _, .some) = draft.family { true } else { false }
+        }
         self.idempotency = idempotency
         self.ticket = ticket
         self.watch = watch
