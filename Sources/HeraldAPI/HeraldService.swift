@@ -96,7 +96,7 @@ package final class HeraldService: RequestHandler, CallServices {
                 ).routes
                 + DeliveryEndpoints(hub: hub).routes
                 + EventTypeEndpoints(hub: hub, pool: pool).routes + SubjectEndpoints(hub: hub).routes
-                + StateEndpoints(hub: hub, checks: checks, watch: watch, access: access).routes
+                + StateEndpoints(hub: hub, checks: checks, watch: watch, waits: waits, access: access).routes
                 + StorageEndpoints(hub: hub).routes + NodeEndpoints(hub: hub).routes
                 + ActivityEndpoints(hub: hub).routes + AuditEndpoints(hub: hub).routes
                 + PortalEndpoints(hub: hub, access: access).routes

@@ -149,8 +149,10 @@ struct FeedTests {
             return try await body()
         }
         @Sendable func expectRefused(_ app: String) async throws {
-            let refused = try await send { try await herald.get(path, ["Herald-App": app]) }
-            #expect(refused.status == 503 && refused.header("retry-after") == "1")
+            for path in [path, "/v1/app-state?wait=60"] {
+                let refused = try await send { try await herald.get(path, ["Herald-App": app]) }
+                #expect(refused.status == 503 && refused.header("retry-after") == "1")
+            }
         }
         func wait(_ count: Int, _ app: String) -> [Task<Answer, any Error>] {
             (0..<count).map { _ in Task { try await send { try await herald.get(path, ["Herald-App": app]) } } }

@@ -9,6 +9,7 @@ struct StateEndpoints: Sendable {
     let hub: Hub
     let checks: SchemaChecks
     let watch: AppStateWatch
+    let waits: ReceiverWaits
     let access: AccessControl
 
     var routes: [Route] {
@@ -99,7 +100,9 @@ struct StateEndpoints: Sendable {
             return tag.hasPrefix("\"") && tag.hasSuffix("\"") ? tag.filter { $0 != "\"" } : String(tag)
         }
         guard let seconds = try query.wait() else { return try sendAppState(call, unless: known) }
+        guard let wait = waits.begin(for: call.app) else { throw .tooManyWaits }
         watch.wait(call.app, known: known ?? watch.version(call.app), seconds: seconds) {
+            defer { withExtendedLifetime(wait) {} }
             call.attempt { () throws(Problem) in
                 // The key may have been revoked since the request.
                 guard access.isValid(call.principal) else { throw .unauthorized }
