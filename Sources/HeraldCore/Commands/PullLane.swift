@@ -140,10 +140,11 @@ struct PullLane {
         _ rule: (inout PullSettlement) -> Void
     ) throws(StoreError) -> PullWrite.Settled {
         changesLeases = true
-        // Of an erased event nothing is recorded: what a consumer says of it would bring back what the erasure removed.
+        // Of an erased event nothing is recorded: what a consumer says of it would bring back what the erasure removed. Nor is of
+        // one that retention has removed: a lease of deliveries with rows may have some.
         let remaining = PullLease(
             delegate: lease.delegate, id: lease.id, createdAt: lease.createdAt, expiresAt: lease.expiresAt,
-            entries: lease.entries.filter { !erased.contains($0.event) && names[$0.event]?.isErased != true })
+            entries: lease.entries.filter { !erased.contains($0.event) && names[$0.event]?.isErased == false })
         var settlement = PullSettlement(
             remaining, of: delegate, rows: try rows(of: remaining, all: !isWhole), now: now)
         rule(&settlement)

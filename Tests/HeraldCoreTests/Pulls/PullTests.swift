@@ -582,6 +582,30 @@ struct PullTests {
         #expect(seen.items.contains([1, 0]) && seen.items.last == [1, 1], "\(seen.items)")
     }
 
+    @Test("a consumer may report events that retention has removed since they were handed out again")
+    func removedRetries() async throws {
+        let delegate = try await register { $0.events = [.exact("order.paid")] }
+        try await post(2)
+        let first = try #require(try await pull(delegate).lease)
+        let failures = ["e0", "e1"].map { PullWrite.Failed(id: $0, retryAfter: 0) }
+        _ = try await write(delegate, .acknowledge(lease: first.id, failed: failures))
+        let run = try await pull(delegate)
+        #expect(ids(run) == ["e0", "e1"])
+        // Memory forgets the first ones.
+        try await post(40, type: "order.made", from: 2)
+        bench.hub.submit(
+            PullTrim(
+                parts: [.init(delegate: delegate.key, wanted: [])], through: 1, cause: .size,
+                announcements: MissedPulls()))
+        let isRemoved = await withCheckedContinuation { continuation in
+            bench.hub.submit(TrimWrite(events: [1...1]) { continuation.resume(returning: $0) })
+        }
+        #expect(isRemoved)
+        let settled = try await acknowledge(run, of: delegate, failed: ["e0", "e1"])
+        #expect(settled == .init(acknowledged: 1, retrying: 1, exhausted: 0))
+        #expect(bench.store.memory.read { $0.waiting.keys.map(\.event) } == [2])
+    }
+
     @Test("an announcement that was skipped while a removal waited follows the removal")
     func skippedAnnouncement() async throws {
         let first = try await register { $0.description = "first" }
