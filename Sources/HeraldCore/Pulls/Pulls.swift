@@ -85,6 +85,7 @@ package final class Pulls: EventDelegate, PullObserver {
         var isWoken = false
         /// For this version of the delegate: nothing matched from the first position, that of the lane, up to the second one.
         var searched: (version: Int64, from: LogPosition, to: LogPosition)?
+        /// Not after a pull that has got some.
         var prefersRetries = true
         /// When its pulls are woken, on the wall clock.
         var timer: Int64?
@@ -169,7 +170,7 @@ package final class Pulls: EventDelegate, PullObserver {
             guard state.lines[key]?.isBusy == false, var line = state.lines.removeValue(forKey: key) else { return nil }
             if line.queue.isEmpty {
                 // Nothing is kept for a delegate that was removed.
-                let isKept = line.timer != nil || line.searched != nil
+                let isKept = line.timer != nil || line.searched != nil || !line.prefersRetries
                 if line.waiting > 0 || isKept && hub.committed.registry.delegate(key: key) != nil {
                     state.lines[key] = line
                 }

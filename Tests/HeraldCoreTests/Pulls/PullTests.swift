@@ -200,6 +200,21 @@ struct PullTests {
         #expect(try await pull(delegate).lease == nil)
     }
 
+    @Test("one consumer gets due retries and new events in turns, also if its retries are always due")
+    func turnsOfRetries() async throws {
+        let delegate = try await register { $0.retrySchedule = Array(repeating: 0, count: 20) }
+        try await post(4)
+        var found: [String] = []
+        for _ in 0..<6 {
+            let run = try await pull(delegate, 1)
+            found += ids(run)
+            let failed = ids(run).map { PullWrite.Failed(id: $0, retryAfter: 0) }
+            _ = try await write(delegate, .acknowledge(lease: try #require(run.lease).id, failed: failed))
+        }
+        // New ones with every second pull.
+        #expect(found.enumerated().filter { $0.offset % 2 == 0 }.map(\.element) == ["e0", "e1", "e2"], "\(found)")
+    }
+
     @Test("in strict order, nothing passes an event that failed")
     func strict() async throws {
         let delegate = try await register { $0.ordering = .strict }
