@@ -219,12 +219,13 @@ extension DeliveryWrite: RequestCommand {
                 plan.lastChanged = DeliveryKey(delegate: last, event: logged.sequence)
             }
         }
-        // What a pull delegate wants and has not reached is handed out anyway.
+        // What a pull delegate has not reached is handed out anyway, if it wants it. Only one that is named gets what it does not want.
         var reached: [WebhookDelegate] = []
         for delegate in delegates {
             if delegate.settings.kind == .pull {
                 guard let lane = try transaction.lane(of: delegate.key),
-                    logged.sequence <= lane.position || !delegate.selection.matches(EventView(logged.event))
+                    logged.sequence <= lane.position
+                        || delegateID != nil && !delegate.selection.matches(EventView(logged.event))
                 else { continue }
             }
             reached.append(delegate)
