@@ -153,6 +153,11 @@ struct FeedTests {
                 let refused = try await send { try await herald.get(path, ["Herald-App": app]) }
                 #expect(refused.status == 503 && refused.header("retry-after") == "1")
             }
+            // A state that the client does not have is there at once.
+            let changed = try await send {
+                try await herald.get("/v1/app-state?wait=60&if_none_match=other", ["Herald-App": app])
+            }
+            #expect(changed.status == 200)
         }
         func wait(_ count: Int, _ app: String) -> [Task<Answer, any Error>] {
             (0..<count).map { _ in Task { try await send { try await herald.get(path, ["Herald-App": app]) } } }

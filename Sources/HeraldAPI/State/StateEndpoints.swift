@@ -99,9 +99,12 @@ struct StateEndpoints: Sendable {
             let tag = text.hasPrefix("W/") ? text.dropFirst(2) : text[...]
             return tag.hasPrefix("\"") && tag.hasSuffix("\"") ? tag.filter { $0 != "\"" } : String(tag)
         }
-        guard let seconds = try query.wait() else { return try sendAppState(call, unless: known) }
+        let version = watch.version(call.app)
+        guard let seconds = try query.wait(), known ?? version == version else {
+            return try sendAppState(call, unless: known)
+        }
         guard let wait = waits.begin(for: call.app) else { throw .tooManyWaits }
-        watch.wait(call.app, known: known ?? watch.version(call.app), seconds: seconds) {
+        watch.wait(call.app, known: version, seconds: seconds) {
             defer { withExtendedLifetime(wait) {} }
             call.attempt { () throws(Problem) in
                 // The key may have been revoked since the request.
