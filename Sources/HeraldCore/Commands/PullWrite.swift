@@ -169,7 +169,7 @@ extension PullWrite: RequestCommand {
                 if failure.isReturned { returnedSeen += 1 } else { failuresSeen += 1 }
             }
             // The ids of those that retention has removed are not known any more.
-            if !unknown.isEmpty, names.count == lease.entries.count { return .failed(.invalid(unknown)) }
+            if unknown.count > lease.entries.count - names.count { return .failed(.invalid(unknown)) }
             return .settled(
                 try work.end(lease, names, isWhole: failures.isEmpty) { settlement in
                     settlement.acknowledge(failures) { Double.random(in: 0..<1) }
