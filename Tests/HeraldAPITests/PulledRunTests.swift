@@ -47,6 +47,22 @@ struct PulledRunTests {
         await hub.stop(grace: .zero)
     }
 
+    @Test("new events are in every second run, also while those that failed are due")
+    func turns() async throws {
+        let hub = try await makeHub()
+        let id = try await hub.webhooks.addPull(events: ["order.*"])
+        try await publish(hub, 1...3)
+        var found: [String] = []
+        for _ in 0..<6 {
+            let run = try #require(try await hub.webhooks.pull(id, max: 1))
+            let ids = run.events.map(\.event.event.id)
+            found += ids
+            try await run.acknowledge(except: ids.map { PulledRun.Failed(id: $0, retryAfter: 0) })
+        }
+        #expect(Set(found) == ["order-1", "order-2", "order-3"], "\(found)")
+        await hub.stop(grace: .zero)
+    }
+
     @Test("a lease is extended, released, taken back, and over; a seek begins again")
     func leases() async throws {
         let hub = try await makeHub()

@@ -225,6 +225,7 @@ extension PullWrite: RequestCommand {
             expiresAt: work.now + Int64(proposal.ackSeconds) * 1_000, entries: entries)
         try work.hold(lease)
         work.change.handedOut += lease.entries.count
+        work.change.isRetry = lease.firstOfLog == nil
         return .claimed(lease)
     }
 }

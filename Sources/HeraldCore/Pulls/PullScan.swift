@@ -26,8 +26,6 @@ struct PullScan {
         let head: LogPosition
         /// When a delivery is due, or a lease ends; milliseconds since 1970 UTC; `nil` if none is waiting.
         var nextDue: Int64?
-        /// It comes from rows, not from the log.
-        var isRetry = false
     }
 
     let hub: Hub
@@ -39,8 +37,6 @@ struct PullScan {
     let acknowledges: String?
     /// Up to here nothing matched in the log since the lane was at the first position.
     var searched: (from: LogPosition, to: LogPosition)?
-    /// Due deliveries come before the log: they get every second pull.
-    var prefersRetries: Bool
 
     /// The bytes of the events that are handed out at once, unless one is larger.
     private static let maxBytes = 4 << 20
@@ -80,7 +76,8 @@ struct PullScan {
         result.nextDue = (rows.map(\.dueAt).filter { $0 > now } + (leases.firstEnd.map { [$0] } ?? [])).min()
         // In order, everything waits for the first delivery that failed.
         if isStrict, !rows.isEmpty, due.isEmpty { return result }
-        if !due.isEmpty, isStrict || prefersRetries {
+        // Due deliveries come before the log: they get every second pull.
+        if !due.isEmpty, isStrict || !hub.committed.pulls.hadRetries(delegate.key) {
             try take(due, lane, &result, reader)
             return result
         }
@@ -133,7 +130,6 @@ struct PullScan {
         result.parts.sort { $0.logged.sequence < $1.logged.sequence }
         result.proposal = proposal(lane.position, to: lane.position, entries, ended: ended)
         result.hasMore = entries.count + ended.count < due.count || lane.position < hub.head
-        result.isRetry = true
     }
 
     // MARK: The log

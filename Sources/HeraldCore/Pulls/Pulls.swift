@@ -85,8 +85,6 @@ package final class Pulls: EventDelegate, PullObserver {
         var isWoken = false
         /// For this version of the delegate: nothing matched from the first position, that of the lane, up to the second one.
         var searched: (version: Int64, from: LogPosition, to: LogPosition)?
-        /// Not after a pull that has got some.
-        var prefersRetries = true
         /// When its pulls are woken, on the wall clock.
         var timer: Int64?
         var waiting = 0
@@ -170,7 +168,7 @@ package final class Pulls: EventDelegate, PullObserver {
             guard state.lines[key]?.isBusy == false, var line = state.lines.removeValue(forKey: key) else { return nil }
             if line.queue.isEmpty {
                 // Nothing is kept for a delegate that was removed.
-                let isKept = line.timer != nil || line.searched != nil || !line.prefersRetries
+                let isKept = line.timer != nil || line.searched != nil
                 if line.waiting > 0 || isKept && hub.committed.registry.delegate(key: key) != nil {
                     state.lines[key] = line
                 }
@@ -195,8 +193,7 @@ package final class Pulls: EventDelegate, PullObserver {
         let scan = PullScan(
             hub: hub, delegate: delegate, limit: pull.request.limit,
             ackSeconds: pull.request.ackSeconds ?? delegate.settings.ackSeconds, acknowledges: pull.acknowledges,
-            searched: searched,
-            prefersRetries: line.prefersRetries)
+            searched: searched)
         let isTaken = hub.read(app: delegate.app) { [weak self] reader in
             do throws(StoreError) {
                 let found = try scan.run(try reader.get())
@@ -258,10 +255,7 @@ package final class Pulls: EventDelegate, PullObserver {
         pull.acknowledges = nil
         switch result {
         case .done(.claimed(let lease)):
-            state.withLock { state in
-                state.lines[pull.key]?.prefersRetries = !found.isRetry
-                state.lines[pull.key]?.searched = nil
-            }
+            state.withLock { $0.lines[pull.key]?.searched = nil }
             // Events that were erased after the search are in no lease.
             var parts = found.parts
             if parts.count != lease.entries.count {

@@ -51,7 +51,11 @@ package final class CommittedState: Sendable {
     func apply(_ effect: WriteEffect) {
         switch effect {
         case .set(let delegate): registry.set(delegate)
-        case .remove(let delegates): for delegate in delegates { registry.remove(delegate) }
+        case .remove(let delegates):
+            for delegate in delegates {
+                registry.remove(delegate)
+                pulls.forget(delegate.key)
+            }
         case .erased(let events, _): recentEvents.erase(events)
         case .erasedStatuses(let app): auth.forget(app)
         case .counted(let block, let found): usage.set(block, found)

@@ -8,6 +8,8 @@ struct PullChange: Sendable {
     let app: AppKey
     /// Events that were handed out.
     var handedOut = 0
+    /// These are deliveries that were due again.
+    var isRetry = false
     /// Attempts that were acknowledged, refused by a consumer, or ended with their lease.
     private(set) var acknowledged = 0
     private(set) var refused = 0
@@ -35,7 +37,8 @@ struct PullChange: Sendable {
     }
 }
 
-/// The pulled events that this process has recorded since its start. The writer's thread changes it, any thread reads it.
+/// The pulled events that this process has recorded since its start, and the turns of pulls. The writer's thread changes it, any
+/// thread reads it.
 package final class PullTotals: Sendable {
     package enum Outcome: String, CaseIterable, Sendable {
         case handedOut = "handed_out"
@@ -43,13 +46,27 @@ package final class PullTotals: Sendable {
     }
 
     private let counts = Mutex<[Outcome: Int]>([:])
+    /// The delegates whose last pull has got deliveries that were due again: it is the turn of new events.
+    private let retried = Mutex<Set<DelegateKey>>([])
     /// The attempts by app, type and slot that are not in the store.
     let volumes = VolumeCounter()
 
     package func count(of outcome: Outcome) -> Int { counts.withLock { $0[outcome] ?? 0 } }
 
+    /// Whether the last pull of a delegate has got deliveries that were due again.
+    func hadRetries(_ delegate: DelegateKey) -> Bool { retried.withLock { $0.contains(delegate) } }
+
+    /// A delegate was removed.
+    func forget(_ delegate: DelegateKey) { retried.withLock { _ = $0.remove(delegate) } }
+
     /// - Parameter time: milliseconds since 1970 UTC.
     func add(_ change: PullChange, at time: Int64) {
+        if change.handedOut > 0 {
+            retried.withLock { retried in
+                retried.remove(change.delegate)
+                if change.isRetry { retried.insert(change.delegate) }
+            }
+        }
         counts.withLock { counts in
             counts[.handedOut, default: 0] += change.handedOut
             counts[.acknowledged, default: 0] += change.acknowledged
