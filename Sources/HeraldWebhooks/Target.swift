@@ -26,6 +26,9 @@ final class Target {
     let proxy: CallbackProxy?
     /// `nil` if the delegate has no TLS requirements of its own.
     let tls: TargetTLS?
+    /// With HTTP/2: of the host and the TLS requirements. Callbacks wait only for new connections of their own group, so a
+    /// receiver that stalls its handshake delays no other host at its address.
+    let connectionGroup: Int
     /// TLS sessions to resume; `nil` without TLS.
     let sessions: TLSSessions?
     /// One for each secret that signs by Standard Webhooks, newest first.
@@ -73,6 +76,10 @@ final class Target {
         self.parsedURL = parsedURL
         proxy = proxies.proxy(of: delegate.id, host: url.host)
         tls = TargetTLS(delegate)
+        var hasher = Hasher()
+        hasher.combine(url.host)
+        hasher.combine(tls)
+        connectionGroup = hasher.finalize() & 0x7fff_ffff
         sessions = url.scheme == .https ? TLSSessions() : nil
         do {
             signers = try delegate.state.secrets.filter { $0.secret.scheme != .text }

@@ -2,7 +2,7 @@ import CHeraldCurl
 import HeraldModel
 
 /// The TLS requirements of a delegate, in libcurl's form.
-struct TargetTLS {
+struct TargetTLS: Hashable {
     let authorities: String?
     let pin: String?
     let certificate: String?

@@ -172,7 +172,8 @@ final class Transfer {
         guard easy != nil, isConfigured else { throw .handle }
         guard herald_easy_set_url(easy, target.parsedURL.handle) == 1 else { throw .url }
         if target.multi == .http2 {
-            herald_easy_set_http2(easy, target.url.scheme == .https ? 1 : 0, target.usesConnectionsOnce ? 0 : 1)
+            herald_easy_set_http2(
+                easy, target.url.scheme == .https ? 1 : 0, target.usesConnectionsOnce ? 0 : 1, target.connectionGroup)
         }
         if let proxy = target.proxy, herald_easy_set_proxy(easy, proxy.url) != 1 { throw .proxy }
         if let sessions = target.sessions { herald_easy_set_share(easy, sessions.handle) }

@@ -79,6 +79,24 @@ import Testing
         }
     }
 
+    @Test("a receiver that does not continue its TLS handshake delays no other host at its address")
+    func stalledHandshake() async throws {
+        let (listener, port) = try listenOnLoopback()
+        let loop = try SendingLoop(resolver: try Resolver(addresses: ["127.0.0.1"]))
+        defer {
+            loop.stop()
+            close(listener)
+        }
+        async let first = loop.send(delegate2("https://one.example:\(port)/", key: 1, timeout: 600))
+        async let second = loop.send(delegate2("https://two.example:\(port)/", key: 2, timeout: 600))
+        await offPool {
+            // Both connections are made before one of them ends.
+            let connections = [accept(listener, nil, nil), accept(listener, nil, nil)]
+            for connection in connections { close(connection) }
+        }
+        for outcome in await [first, second] { #expect(outcome.failure != .timeout, "\(outcome)") }
+    }
+
     @Test("delegates of one host use the versions that they chose")
     func sideBySide() async throws {
         let (receiver, loop) = try secure(capacity: 1)
