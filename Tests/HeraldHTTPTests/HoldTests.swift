@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Delayed responses, on a clock that the test moves", .timeLimit(.minutes(20)))
 struct HoldTests {
-    private static let requests = [
+    static let requests = [
         get("/late"), get("/late-answer"), post("/late-answer", "body"),
         // Judged by its head; the body never comes.
         "POST /late HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n",
