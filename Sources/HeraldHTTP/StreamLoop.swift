@@ -102,10 +102,23 @@ package final class StreamLoop: @unchecked Sendable {
     private static let unreadBytesOfOne = (16 << 10)...(128 << 10)
 
     /// Bounds the send buffer of a stream's socket.
-    func boundUnread(_ descriptor: Int32) {
+    private func boundUnread(_ descriptor: Int32) {
         let share = Self.unreadBytes / max(count, 1)
         var bytes = Int32(min(max(share, Self.unreadBytesOfOne.lowerBound), Self.unreadBytesOfOne.upperBound))
         setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &bytes, 4)
+    }
+
+    /// Small pieces are sent at once; unread data is bounded; a client whose machine has disappeared is noticed because
+    /// it does not acknowledge a heartbeat. For the client's socket, and over TLS also for the end of the pair, which ignores the
+    /// options of TCP.
+    func prepare(_ descriptor: Int32) {
+        func set(_ level: Int32, _ option: Int32, _ value: Int32) {
+            var value = value
+            setsockopt(descriptor, level, option, &value, 4)
+        }
+        set(Int32(IPPROTO_TCP), TCP_NODELAY, 1)
+        set(Int32(IPPROTO_TCP), TCP_USER_TIMEOUT, 60_000)
+        boundUnread(descriptor)
     }
 
     // MARK: The streams' thread
@@ -153,18 +166,6 @@ package final class StreamLoop: @unchecked Sendable {
         byDescriptor[descriptor] = stream
         if writesHead { stream.write(Response.streamHead(start.headers, wall: clock.wall())) }
         stream.delegate.opened(stream)
-    }
-
-    /// Small pieces are sent at once; unread data is bounded; a client whose machine has disappeared is noticed because
-    /// it does not acknowledge a heartbeat.
-    private func prepare(_ descriptor: Int32) {
-        func set(_ level: Int32, _ option: Int32, _ value: Int32) {
-            var value = value
-            setsockopt(descriptor, level, option, &value, 4)
-        }
-        set(Int32(IPPROTO_TCP), TCP_NODELAY, 1)
-        set(Int32(IPPROTO_TCP), TCP_USER_TIMEOUT, 60_000)
-        boundUnread(descriptor)
     }
 
     private func handle(_ stream: ResponseStream, _ interest: Epoll.Interest) {

@@ -243,6 +243,21 @@ struct TLSTests {
         #expect(try await curl(fixture, "/after") == "/after")
     }
 
+    @Test("a client that acknowledges nothing for a minute is disconnected")
+    func disappearing() async throws {
+        let fixture = try fixture()
+        let client = try await listen(fixture)
+        defer { client.signal(SIGKILL) }
+        // No test can wait for it.
+        let times: [Int32] = (0..<Int32(10_000)).compactMap { descriptor in
+            guard (try? SocketAddress(of: descriptor))?.port == fixture.server.port else { return nil }
+            var (time, size): (Int32, socklen_t) = (0, 4)
+            getsockopt(descriptor, Int32(IPPROTO_TCP), TCP_USER_TIMEOUT, &time, &size)
+            return time
+        }
+        #expect(times.contains(60_000), "\(times)")
+    }
+
     @Test("a client that leaves a stream is noticed, and its slot is free again")
     func leaving() async throws {
         let fixture = try fixture {

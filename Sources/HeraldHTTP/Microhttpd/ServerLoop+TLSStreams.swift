@@ -29,7 +29,7 @@ extension ServerLoop {
         if connection.isCounted { addresses.closed(connection.peer) }
         connection.isCounted = false
         leaveShare(connection)
-        streams.boundUnread(herald_mhd_descriptor(connection.handle))
+        streams.prepare(herald_mhd_descriptor(connection.handle))
         streams.open(start, far, writesHead: false)
     }
 
