@@ -26,8 +26,8 @@ final class Target {
     let proxy: CallbackProxy?
     /// `nil` if the delegate has no TLS requirements of its own.
     let tls: TargetTLS?
-    /// With HTTP/2: of the host and the TLS requirements. Callbacks wait only for new connections of their own group, so a
-    /// receiver that stalls its handshake delays no other host at its address.
+    /// With HTTP/2: all that share a connection. Callbacks wait only for new connections of their own group, so a receiver
+    /// that stalls its handshake delays no other host at its address.
     let connectionGroup: Int
     /// TLS sessions to resume; `nil` without TLS.
     let sessions: TLSSessions?
@@ -78,6 +78,7 @@ final class Target {
         tls = TargetTLS(delegate)
         var hasher = Hasher()
         hasher.combine(url.host)
+        hasher.combine(proxy?.url)
         hasher.combine(tls)
         connectionGroup = hasher.finalize() & 0x7fff_ffff
         sessions = url.scheme == .https ? TLSSessions() : nil

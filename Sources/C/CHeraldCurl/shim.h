@@ -144,9 +144,10 @@ static inline int herald_easy_set_proxy(CURL *easy, const char *url) {
         && curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L) == CURLE_OK;
 }
 // Selects HTTP/2, negotiated with TLS, or by prior knowledge without it. Requests wait for a connection that is being
-// made until it is known whether it carries several at once, instead of making one each. libcurl lets all of one address
-// and port wait for each other, whatever their host: `group` separates them as the scope of the address, which only
-// link-local addresses have. `keep`: whether the connection may be reused.
+// made until it is known whether it carries several at once, instead of making one each. Before 8.14, libcurl lets all of
+// one address and port wait for each other, whatever their host: `group` separates them as the scope of the address. The
+// system reads it of link-local addresses only, which have none in a URL of Herald and so cannot be reached in any case.
+// `keep`: whether the connection may be reused.
 static inline void herald_easy_set_http2(CURL *easy, int secure, int keep, long group) {
     long version = secure ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE;
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, version);
