@@ -109,8 +109,8 @@ package final class StreamLoop: @unchecked Sendable {
     }
 
     /// Small pieces are sent at once; unread data is bounded; a client whose machine has disappeared is noticed because
-    /// it does not acknowledge a heartbeat. For the client's socket, and over TLS also for the end of the pair, which ignores the
-    /// options of TCP.
+    /// it does not acknowledge a heartbeat. For the client's socket, and over TLS also for the end of the pair, which
+    /// ignores the options of TCP.
     func prepare(_ descriptor: Int32) {
         func set(_ level: Int32, _ option: Int32, _ value: Int32) {
             var value = value
