@@ -353,8 +353,8 @@ public final class Hub: Sendable {
         }
     }
 
-    /// Throws if the last commit failed, the disk is almost full, or a shared store has not responded lately. While that
-    /// lasts, publications are refused; it is tried again by itself. Any thread; cheap.
+    /// Throws if the last commit failed, the disk is almost full, or the store has not responded lately. While that
+    /// lasts, publications are refused, or wait; it is tried again by itself. Any thread; cheap.
     /// - Throws: `HubError.stopping` from the beginning of a stop on, `.store` with what is wrong.
     public func health() throws(HubError) {
         if isStopping { throw .stopping }

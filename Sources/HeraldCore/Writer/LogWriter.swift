@@ -67,7 +67,7 @@ package final class LogWriter: Sendable {
         let started = try Thread(name: "store-writer", priority: .prompt) { [self] in
             var state = State(start, makeCluster(), LazyReader(store))
             sendKnown(state)
-            while writeNext(&state) {}
+            repeat { health.roundBegins(at: Clock.system.monotonic()) } while writeNext(&state)
         }
         thread.withLock { $0 = started }
     }

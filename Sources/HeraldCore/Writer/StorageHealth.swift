@@ -1,5 +1,6 @@
 package import Delegation
 package import HeraldModel
+import HeraldRuntime
 import Synchronization
 
 /// Whether the storage works, by the results of commits and database checkpoints. Readiness, the log and the metrics
@@ -86,6 +87,9 @@ package final class StorageHealth: Sendable {
     }
 
     private let state = Mutex(State())
+    /// When the round of the writer began, in nanoseconds of the machine's clock. A round takes longer than a second only while the
+    /// store does not return from a call. `.max` before the first one.
+    private let round = Atomic<Int64>(.max)
     package let observers = MulticastDelegate<any StorageObserver>()
     /// Nanoseconds between two probes while the storage fails and no request writes.
     static let probeInterval: Int64 = 1_000_000_000
@@ -93,13 +97,22 @@ package final class StorageHealth: Sendable {
     static let unreadableInterval: Int64 = 60_000_000_000
     /// Nanoseconds between two reports of the app that stores most.
     static let crowdedInterval: Int64 = 86_400_000_000_000
+    /// Nanoseconds of a round of the writer beyond which the storage does not work.
+    static let longestRound: Int64 = 30_000_000_000
 
     // MARK: Any thread
 
     /// - Throws: why the storage does not work.
-    package func check() throws(StoreError) {
+    package func check() throws(StoreError) { try check(at: Clock.system.monotonic()) }
+
+    /// - Parameter now: nanoseconds of the machine's clock.
+    func check(at now: Int64) throws(StoreError) {
         let failure = state.withLock { $0.loss ?? $0.commitFailure ?? $0.checkpointFailure ?? $0.followFailure }
         if let failure { throw failure }
+        // A disk that hangs fails nothing.
+        if now - round.load(ordering: .relaxed) > Self.longestRound {
+            throw .unavailable(reason: "it has not responded for \(Self.longestRound / 1_000_000_000) seconds")
+        }
     }
 
     /// Whether nothing that is written has failed.
@@ -171,6 +184,10 @@ package final class StorageHealth: Sendable {
     }
 
     // MARK: The writer's thread
+
+    /// Call it at the beginning of each round.
+    /// - Parameter now: nanoseconds of the machine's clock.
+    func roundBegins(at now: Int64) { round.store(now, ordering: .relaxed) }
 
     /// Call it after a transaction was committed.
     /// - Parameters:

@@ -43,6 +43,25 @@ struct StorageHealthTests {
         health.failed(error, refused: refused, at: second * 1_000_000_000)
     }
 
+    @Test("a storage that does not return to the writer for half a minute does not work, although nothing has failed")
+    func hangs() throws {
+        try health.check(at: .max)
+        health.roundBegins(at: 1)
+        try health.check(at: 1 + StorageHealth.longestRound)
+        #expect(throws: StoreError.self) { try health.check(at: 2 + StorageHealth.longestRound) }
+        health.roundBegins(at: 2 + StorageHealth.longestRound)
+        try health.check(at: 3 + StorageHealth.longestRound)
+    }
+
+    @Test("the writer of a hub begins rounds, and each counts for readiness")
+    func rounds() async throws {
+        let hub = try Hub.inMemory()
+        defer { hub.stop(grace: 0) }
+        try hub.storage.check()
+        let later = Clock.system.monotonic() + 2 * StorageHealth.longestRound
+        try await eventually("the first round has begun") { (try? hub.storage.check(at: later)) == nil }
+    }
+
     @Test("a failure of commits is reported once, and its end once, with the number of refused requests")
     func commits() {
         commit(1)
