@@ -47,9 +47,9 @@ extension Metrics {
             PullTotals.Outcome.allCases.filter { $0 != .missed }.map { outcome in
                 .init(("outcome", outcome.rawValue), value: hub.committed.pulls.count(of: outcome))
             })
+        guard let leases = try? reader?.countLeases() else { return }
         page.gauge(
-            "herald_leases", "Leases of pulled events that are not settled, in the store.",
-            .init(value: (try? reader?.countLeases()) ?? 0))
+            "herald_leases", "Leases of pulled events that are not settled, in the store.", .init(value: leases))
     }
 
     func writeLanes(_ page: inout MetricsPage, _ reader: (any StoreReader)?) {
@@ -65,7 +65,8 @@ extension Metrics {
         let lanes = delegates.compactMap { delegate -> BacklogCounter.Lane? in
             entries[delegate.key].map { (delegate, $0) }
         }
-        let counted = try? BacklogCounter(hub, reader).count(lanes)
+        // While the store cannot be read, memory gives an estimate: 0 would mean that no delegate is behind.
+        let counted = (try? BacklogCounter(hub, reader).count(lanes)) ?? (try? BacklogCounter(hub, nil).count(lanes))
         let survey = LaneMetrics(delegates, entries, counted ?? [:])
         page.gauge("herald_log_last_sequence", "The number of the last event.", .init(value: head))
         page.gauge(

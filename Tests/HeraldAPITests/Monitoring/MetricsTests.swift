@@ -95,15 +95,47 @@ struct MetricsTests {
     @Test("without the store, all metrics but the store's are written")
     func withoutStore() throws {
         let hub = try Hub.inMemory()
+        let page = page(of: hub, nil)
+        hub.stop(grace: 0)
+        #expect(page.contains("\nherald_log_last_sequence 0\n"))
+        #expect(!page.contains("herald_database_size_bytes"))
+        #expect(!page.contains("herald_leases"))
+        #expect(!page.contains("herald_http_"))
+    }
+
+    private func page(of hub: Hub, _ reader: (any StoreReader)?) -> String {
         let metrics = Metrics(
             hub: hub, checks: SchemaChecks(hub, WorkPool()), streams: Streams(hub, NumberSeal(hub.secret)),
             wrongKeys: WrongKeys(), version: "1",
             http: { nil })
-        let page = String(decoding: metrics.text(nil), as: UTF8.self)
-        hub.stop(grace: 0)
-        #expect(page.contains("\nherald_log_last_sequence 0\n"))
-        #expect(!page.contains("herald_database_size_bytes"))
-        #expect(!page.contains("herald_http_"))
+        return String(decoding: metrics.text(reader), as: UTF8.self)
+    }
+
+    @Test("while the log cannot be read, the lag is estimated, not 0")
+    func unreadableLog() async throws {
+        let store = MemoryStore()
+        var configuration = Hub.Configuration()
+        configuration.memory.maxRecentEvents = 64
+        let hub = try Hub.inMemory(store: store, configuration: configuration)
+        defer { hub.stop(grace: 0) }
+        let settings = WebhookSettings.made("") { $0.kind = .pull }
+        await withCheckedContinuation { continuation in
+            hub.submit(
+                RegistryWrite(action: .register(.init(settings: settings, secret: .test))) { _ in
+                    continuation.resume()
+                })
+        }
+        let drafts = (1...200).map { EventDraft(event: Event("a.x", id: "e\($0)", time: 1), mayExist: false) }
+        _ = try await hub.publish(drafts)
+        let (noLag, noEstimate) = (
+            "\nherald_lane_lag_events{status=\"active\"} 0\n",
+            "\nherald_lane_lag_estimated_events{status=\"active\"} 0\n"
+        )
+        try await eventually("the delegate is behind") { !page(of: hub, store.makeReader()).contains(noLag) }
+        #expect(page(of: hub, store.makeReader()).contains(noEstimate))
+        store.pageError.withLock { $0 = .inputOutput(reason: "in a test") }
+        let estimated = page(of: hub, store.makeReader())
+        #expect(!estimated.contains(noLag) && !estimated.contains(noEstimate))
     }
 
     @Test("the process metrics are those of other Prometheus clients")

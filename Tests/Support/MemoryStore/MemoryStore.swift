@@ -1,5 +1,5 @@
 package import HeraldModel
-import Synchronization
+package import Synchronization
 
 /// An event store in memory: its content ends with the process. For tests.
 /// It removes nothing by itself.
@@ -18,6 +18,9 @@ package final class MemoryStore: EventStore {
     package let damagedEvents = DamagedEvents()
     /// A test may record rows.
     package let damagedRows = DamagedRows()
+
+    /// Why no reader can read pages of the log.
+    package let pageError = Mutex<StoreError?>(nil)
 
     /// The number of searches for scheduled events that are due.
     package var dueSearches: Int { searches.load(ordering: .relaxed) }

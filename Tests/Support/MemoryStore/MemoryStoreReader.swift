@@ -29,8 +29,9 @@ final class MemoryReader: StoreReader {
 }
 
 extension MemoryReader {
-    func events(after sequence: LogPosition, limit: Int, maxBytes: Int) -> EventBatch {
-        store.read { contents in
+    func events(after sequence: LogPosition, limit: Int, maxBytes: Int) throws(StoreError) -> EventBatch {
+        if let error = store.pageError.withLock({ $0 }) { throw error }
+        return store.read { contents in
             var bytes = 0
             var first = max(sequence + 1, contents.first)
             while contents.removed.contains(first) { first += 1 }
