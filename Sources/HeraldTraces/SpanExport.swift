@@ -18,7 +18,7 @@ struct SpanExport: Sendable {
     /// The longest pause that a collector may request, in seconds.
     private static let maxRequestedPause = 60
     private static let maxReasonBytes = 200
-    /// Between two reports of too many spans, in nanoseconds.
+    /// Between two reports of too many spans, and between two of refused ones, in nanoseconds.
     private static let reportInterval: Int64 = 60_000_000_000
 
     private let configuration: TraceConfiguration
@@ -38,10 +38,18 @@ struct SpanExport: Sendable {
     /// Returns after the end of the queue.
     func run() {
         var client: HTTPClient?
-        var nextReport = Int64.min
+        var (nextReport, nextRefusal) = (Int64.min, Int64.min)
+        var refused = 0
         while let spans = queue.take(within: configuration.delayMilliseconds) {
-            send(spans, &client)
+            let refusal = send(spans, &client)
             let now = Clock.system.monotonic()
+            // A collector with another path or key refuses each batch.
+            refused += refusal.spans
+            if refusal.spans > 0, now >= nextRefusal {
+                report(.refused(spans: refused, reason: refusal.reason))
+                refused = 0
+                nextRefusal = now + Self.reportInterval
+            }
             guard now >= nextReport else { continue }
             let dropped = queue.takeOverflow()
             guard dropped > 0 else { continue }
@@ -51,7 +59,8 @@ struct SpanExport: Sendable {
     }
 
     /// Sends a batch until the collector has taken or refused it; after the end of the queue, once.
-    private func send(_ spans: [EndedSpan], _ client: inout HTTPClient?) {
+    /// - Returns: the number of spans that were refused.
+    private func send(_ spans: [EndedSpan], _ client: inout HTTPClient?) -> (spans: Int, reason: String) {
         let body = document.bytes(spans)
         var pause = configuration.pauseMilliseconds
         var isFailing = false
@@ -60,16 +69,15 @@ struct SpanExport: Sendable {
             case .taken(let rejected, let reason):
                 let refused = min(rejected, spans.count)
                 queue.ended(exported: spans.count - refused, dropped: refused)
-                if refused > 0 { report(.refused(spans: refused, reason: reason)) }
                 if isFailing { report(.working(dropped: queue.takeOverflow())) }
-                return
+                return (refused, reason)
             case .refused(let reason):
                 queue.ended(exported: 0, dropped: spans.count)
-                return report(.refused(spans: spans.count, reason: reason))
+                return (spans.count, reason)
             case .failed(let reason, let after):
                 guard !queue.isEnding else {
                     queue.ended(exported: 0, dropped: spans.count)
-                    return report(.refused(spans: spans.count, reason: reason))
+                    return (spans.count, reason)
                 }
                 if !isFailing { report(.failing(reason: reason)) }
                 isFailing = true

@@ -11,7 +11,7 @@ package final class Traces: Tracer {
     package enum Change: Equatable, Sendable {
         /// The collector does not take the spans; they are sent again.
         case failing(reason: String)
-        /// The collector has refused spans: they are dropped.
+        /// The collector has refused spans: they are dropped. Reported once a minute at most. `spans`: since the last report.
         case refused(spans: Int, reason: String)
         /// It takes spans again. `dropped`: in the meantime.
         case working(dropped: Int)

@@ -66,6 +66,24 @@ struct SpanQueueTests {
         #expect(collector.requestCount == 1)
     }
 
+    @Test("a collector that refuses each request is reported once a minute")
+    func refusals() async throws {
+        let collector = try Receiver { _ in .status(401) }
+        defer { collector.close() }
+        let sampler = try #require(Sampler("always_on", ratio: 1))
+        var configuration = TraceConfiguration(url: collector.url("/v1/traces"), sampler: sampler)
+        configuration.timeoutMilliseconds = 600_000
+        configuration.stopMilliseconds = 600_000
+        let queue = try SpanQueue(limit: 3, batch: 1)
+        for number in 1...3 { queue.add(span(UInt64(number))) }
+        queue.end()
+        let changes = Recorder<Traces.Change>()
+        let export = SpanExport(configuration, queue) { changes.record($0) }
+        await offPool { export.run() }
+        #expect(collector.requestCount == 3 && queue.counts.dropped == 3)
+        #expect(changes.items == [.refused(spans: 1, reason: "status 401")])
+    }
+
     @Test("what the collector has refused of a request is dropped")
     func partial() {
         let message = Array("full".utf8)
