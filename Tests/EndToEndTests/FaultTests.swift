@@ -42,6 +42,17 @@ struct FaultTests {
         return strace
     }
 
+    @Test("a limit of the size of files refuses publications, and does not end the server")
+    func fileSize() async throws {
+        let herald = try await HeraldProcess.start(prefix: ["sh", "-c", "ulimit -f 16384 && exec \"$0\" \"$@\""])
+        let event = #"{"type": "a.b", "data": "\#(String(repeating: "x", count: 100_000))"}"#
+        var status = 202
+        for _ in 0..<400 where status == 202 { status = try await herald.post("/v1/events", event).status }
+        #expect(status == 503)
+        #expect(try await herald.get("/readyz").status == 503)
+        #expect(try await herald.get("/healthz").status == 200)
+    }
+
     @Test(
         "a full disk: publishers get 503, reads and deliveries continue, and it recovers without a restart",
         .enabled("needs to be root, to mount a small file system", mayMount))

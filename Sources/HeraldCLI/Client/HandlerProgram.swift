@@ -75,7 +75,7 @@ struct HandlerProgram: Sendable {
         posix_spawnattr_setsigmask(&attributes, &none)
         var standard = sigset_t()
         sigemptyset(&standard)
-        sigaddset(&standard, SIGPIPE)
+        for signal in [SIGPIPE, SIGXFSZ] { sigaddset(&standard, signal) }
         posix_spawnattr_setsigdefault(&attributes, &standard)
         posix_spawnattr_setpgroup(&attributes, 0)
         posix_spawnattr_setflags(

@@ -13,6 +13,8 @@ struct Signals {
         for signal in [SIGTERM, SIGINT] + (reloads ? [SIGHUP] : []) { sigaddset(&set, signal) }
         pthread_sigmask(SIG_BLOCK, &set, nil)
         signal(SIGPIPE, SIG_IGN)
+        // A file beyond the size that the system grants the process is an error of its write, not the end of the process.
+        signal(SIGXFSZ, SIG_IGN)
     }
 
     /// Waits for the next TERM or INT and returns its name.
