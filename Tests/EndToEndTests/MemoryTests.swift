@@ -74,6 +74,27 @@ struct MemoryTests {
         #expect(MemoryLimit.found(root: folder.path, machine: 1 << 30) == mebibytes << 20)
     }
 
+    @Test(
+        "a server has as many threads as the system grants cores",
+        arguments: [
+            ("max 100000", "ffffffff,ffffffff", 64), ("150000 100000", "ffffffff,ffffffff", 2),
+            ("50000 100000", "ffffffff", 1), ("400000 100000", "0000000e", 3), (nil, nil, 64), ("x", "0", 64),
+        ] as [(String?, String?, Int)])
+    func cores(quota: String?, mask: String?, cores: Int) throws {
+        let folder = TemporaryFolder()
+        for name in ["proc/self", "sys/fs/cgroup"] {
+            try FileManager.default.createDirectory(
+                at: URL(fileURLWithPath: "\(folder.path)/\(name)"), withIntermediateDirectories: true)
+        }
+        func write(_ path: String, _ text: String) throws {
+            try Data(text.utf8).write(to: URL(fileURLWithPath: "\(folder.path)/\(path)"))
+        }
+        try write("proc/self/cgroup", "0::/\n")
+        if let mask { try write("proc/self/status", "Name:\therald\nCpus_allowed:\t\(mask)\nMems_allowed:\t1\n") }
+        if let quota { try write("sys/fs/cgroup/cpu.max", quota + "\n") }
+        #expect(CoreLimit.found(root: folder.path, machine: 64) == cores)
+    }
+
     @Test("a server with 64 MiB says how it divides them, and delivers")
     func small() async throws {
         let receiver = try Receiver()

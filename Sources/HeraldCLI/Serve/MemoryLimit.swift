@@ -11,7 +11,9 @@ enum MemoryLimit {
 
     /// The limit of the control group; `nil` if it has none.
     static func ofGroup(root: String = "", machine: Int = machineBytes) -> Int? {
-        let limit = groups(root).compactMap { lowest(in: root + $0.mount, under: $0.path, file: $0.file) }.min()
+        let limit = groups(root).compactMap { group in
+            lowest(in: root + group.mount, under: group.path, file: group.file) { Int($0.prefix { $0 != "\n" }) }
+        }.min()
         // Version 1 states "no limit" as a huge number.
         return limit.flatMap { $0 < machine ? $0 : nil }
     }
@@ -19,7 +21,7 @@ enum MemoryLimit {
     static var machineBytes: Int { max(0, sysconf(Int32(_SC_PHYS_PAGES))) * max(0, sysconf(Int32(_SC_PAGESIZE))) }
 
     /// The places where the control groups of the process may have a limit: of version 2, and of version 1.
-    private static func groups(_ root: String) -> [(mount: String, path: String, file: String)] {
+    static func groups(_ root: String) -> [(mount: String, path: String, file: String)] {
         guard let text = contents(of: root + "/proc/self/cgroup") else { return [] }
         return text.split(separator: "\n").flatMap { line -> [(mount: String, path: String, file: String)] in
             let fields = line.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
@@ -36,19 +38,18 @@ enum MemoryLimit {
 
     /// The lowest limit of a group and of those that it is in. In a container the path may be one outside of it, whose
     /// folders are missing: then the limit is that of the mounted folder.
-    private static func lowest(in mount: String, under path: String, file: String) -> Int? {
+    /// - Parameter number: the limit in the text of a file; `nil` if it has none.
+    static func lowest(in mount: String, under path: String, file: String, _ number: (String) -> Int?) -> Int? {
         var names = path.split(separator: "/").map(String.init)
         var limits: [Int] = []
         while true {
             let folder = ([mount] + names).joined(separator: "/")
-            if let limit = contents(of: "\(folder)/\(file)").flatMap({ Int($0.prefix { $0 != "\n" }) }) {
-                limits.append(limit)
-            }
+            if let limit = contents(of: "\(folder)/\(file)").flatMap(number) { limits.append(limit) }
             if names.popLast() == nil { return limits.min() }
         }
     }
 
-    private static func contents(of path: String) -> String? {
+    static func contents(of path: String) -> String? {
         (try? Input.file(path)).map { String(decoding: $0, as: UTF8.self) }
     }
 }

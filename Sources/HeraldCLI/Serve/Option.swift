@@ -205,7 +205,7 @@ extension Option {
             "The trusted proxies begin each connection with the header of the PROXY protocol, version 1 or 2."
         ) { text, settings throws(Disallowed) in settings.proxyProtocol = try flag(text) },
         Option(
-            "threads", "NUMBER", "the number of cores",
+            "threads", "NUMBER", "the cores of the container or machine",
             "Cores to use, 1 to 64. There are two fewer delivery threads, and at least one."
         ) { text, settings throws(Disallowed) in settings.threads = try number(text, 1...64) },
         Option(

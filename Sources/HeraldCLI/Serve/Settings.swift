@@ -40,7 +40,7 @@ struct Settings {
     var connectionsPerAddress: Int?
     var trustedProxies: [NetworkRule] = []
     var proxyProtocol = false
-    var threads = min(64, max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))))
+    var threads = min(64, CoreLimit.found())
     /// Bytes; `nil` for what the system grants.
     var memory: Int?
     var maxBody = PublicationLimits.defaultBytes
