@@ -436,4 +436,15 @@ struct PullTests {
         #expect(worker.end == .exited(0), "\(worker.text)")
         #expect(server.requests.map(\.path).filter { $0.hasSuffix("/ack") }.count == 1)
     }
+
+    @Test("a worker that cannot start a program gives the event back, without an attempt")
+    func notStarted() async throws {
+        let server = try Receiver { _ in .status(200, body: #"{"lease": "l", "events": [{"id": "o1", "type": "a"}]}"#) }
+        defer { server.close() }
+        let worker = try await Binary.run(
+            ["work", "dlg_1", "--once", "--exec", "true", "--server", "http://127.0.0.1:\(server.port)"],
+            environment: ["TMPDIR": "/nonexistent", "XDG_CONFIG_HOME": "/nonexistent"])
+        let ack = try JSONDocument(parsing: try #require(server.requests.last).text)
+        #expect(ack["returned"]?.count == 1 && worker.end == .exited(70), "\(worker.text)")
+    }
 }

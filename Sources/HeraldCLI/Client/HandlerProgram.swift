@@ -6,6 +6,8 @@ struct HandledEvent: Sendable {
     /// The exit code of its program; 0: it is done.
     let status: Int32
     let reason: String
+    /// Otherwise this machine is at fault, and not the event.
+    var isStarted = true
 }
 
 /// A program that handles one event: the shell runs it with the event on stdin. What it writes to stderr is shown, and its
@@ -30,7 +32,9 @@ struct HandlerProgram: Sendable {
         ]
     }
 
-    func failed(_ reason: String) -> HandledEvent { HandledEvent(id: id, status: Self.notStarted, reason: reason) }
+    func failed(_ reason: String) -> HandledEvent {
+        HandledEvent(id: id, status: Self.notStarted, reason: reason, isStarted: false)
+    }
 
     /// Returns when the program has ended. A thread of its own.
     func run() -> HandledEvent {
@@ -47,7 +51,9 @@ struct HandlerProgram: Sendable {
         guard error == 0 else { return failed("not started: \(String(cString: strerror(error)))") }
         var status: Int32 = 0
         while waitpid(process, &status, 0) < 0 {
-            guard errno == EINTR else { return failed("its end is unknown: \(String(cString: strerror(errno)))") }
+            if errno == EINTR { continue }
+            let reason = "its end is unknown: \(String(cString: strerror(errno)))"
+            return HandledEvent(id: id, status: Self.notStarted, reason: reason)
         }
         let text = Self.end(of: errors)
         if !text.isEmpty { Output.message(text.hasSuffix("\n") ? text : text + "\n") }

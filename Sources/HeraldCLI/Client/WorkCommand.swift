@@ -144,7 +144,8 @@ private final class Work {
         var nextExtension = Clock.system.monotonic() + length * 500_000_000
         var isHeld = true
         while running > 0 || !waiting.isEmpty {
-            let mayStart = isHeld && !stop.isRequested && !(isStrict && handled.contains { $0.status != 0 })
+            let isBlocked = handled.contains { isStrict ? $0.status != 0 : !$0.isStarted }
+            let mayStart = isHeld && !stop.isRequested && !isBlocked
             while mayStart, running < (isStrict ? 1 : parallel), let event = waiting.popFirst() {
                 start(event)
                 running += 1
@@ -164,7 +165,13 @@ private final class Work {
         }
         // Other workers have its events.
         guard isHeld else { return }
-        try settle(lease, handled, returned: waiting.map { $0.text("id") })
+        // No attempt is counted of an event whose program could not be started.
+        let notStarted = handled.filter { !$0.isStarted }
+        try settle(lease, handled.filter(\.isStarted), returned: notStarted.map(\.id) + waiting.map { $0.text("id") })
+        guard let reason = notStarted.first?.reason else { return }
+        if isOnce { throw CommandError("The command was not run: \(reason).", exitCode: ExitCode.software) }
+        say("The command was not run: \(reason). Waiting \(Self.longestPause) seconds.")
+        stop.pause(seconds: Self.longestPause)
     }
 
     private func start(_ event: JSONValue) {
