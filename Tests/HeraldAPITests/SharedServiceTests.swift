@@ -14,8 +14,8 @@ struct SharedServiceTests {
         let hub: Hub
         let server: HTTPServer
 
-        init(_ memory: MemoryStore) throws {
-            hub = try Hub.inMemory(store: memory)
+        init(_ memory: MemoryStore, clock: Clock = .system) throws {
+            hub = try Hub.inMemory(store: memory, clock: clock)
             var configuration = HeraldService.Configuration()
             configuration.operatorKey = "an operator's key of these tests"
             var serving = HTTPServerConfiguration(maxBodyBytes: PublicationLimits.defaultBytes)
@@ -134,7 +134,7 @@ struct SharedServiceTests {
         for node in [a, b] { await node.stop() }
     }
 
-    @Test("while the store does not respond, readyz and reads get 503")
+    @Test("while the store does not respond, readyz and reads get 503, and metrics are those of the process")
     func silentStore() async throws {
         let node = try Node(MemoryStore())
         let gate = Flag()
@@ -146,10 +146,33 @@ struct SharedServiceTests {
         #expect(try await node.send("GET", "/readyz", key: operatorKey).0 == 503)
         let read = try await node.send("GET", "/v1/events", key: operatorKey)
         #expect(read.0 == 503, "\(read)")
+        let metrics = try await node.send("GET", "/metrics", key: operatorKey)
+        #expect(metrics.1.contains("\nherald_delivery_permitted ") && !metrics.1.contains("\nherald_leases "))
         #expect(try await node.send("GET", "/healthz", key: operatorKey).0 == 200)
         gate.set()
         while try await node.send("GET", "/v1/events", key: operatorKey).0 == 503 {}
         #expect(try await node.send("GET", "/readyz", key: operatorKey).0 == 200)
+        await node.stop()
+    }
+
+    @Test("while the store has not responded for seconds, requests get no access, except those for metrics")
+    func metricsOfSilentStore() async throws {
+        let clock = ManualClock()
+        let node = try Node(MemoryStore(), clock: clock.clock)
+        let (isBlocked, gate) = (Flag(), Flag())
+        defer { gate.set() }
+        // The writer waits for the store.
+        let isTaken = node.hub.catchUp { _ in
+            isBlocked.set()
+            _ = try? blockUntil("the store responds") { gate.isSet }
+        }
+        #expect(isTaken)
+        try await eventually("the writer waits") { isBlocked.isSet }
+        clock.advance(seconds: 6)
+        #expect(try await node.send("GET", "/v1/delegates", key: operatorKey).0 == 503)
+        let metrics = try await node.send("GET", "/metrics", key: operatorKey)
+        #expect(metrics.0 == 200 && metrics.1.contains("\nherald_storage_works 0\n"), "\(metrics)")
+        gate.set()
         await node.stop()
     }
 

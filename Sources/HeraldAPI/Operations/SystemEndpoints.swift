@@ -70,8 +70,14 @@ struct SystemEndpoints: Sendable {
                     status: 200, headers: [.init("Content-Type", format.contentType)],
                     body: metrics.text(reader, format)))
         }
-        // Monitoring must work even if too many other reads are waiting.
-        if !hub.read(app: nil, { send(try? $0.get()) }) { send(nil) }
+        // Monitoring must work even if too many other reads are waiting, or a shared store does not respond.
+        let deadlines = hub.limitsReads ? call.admission.services.deadlines : nil
+        let pending = deadlines?.expect(within: ReadDeadlines.read) { send(nil) }
+        let isTaken = hub.read(app: nil) { reader in
+            defer { withExtendedLifetime(pending) {} }
+            send(try? reader.get())
+        }
+        if !isTaken { send(nil) }
     }
 
     /// Receivers of callbacks have no access key; an app's id can't be guessed.
