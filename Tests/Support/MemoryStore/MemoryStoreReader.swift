@@ -1,4 +1,5 @@
 import HeraldModel
+import Synchronization
 
 /// Reads the committed content of a memory store.
 final class MemoryReader: StoreReader {
