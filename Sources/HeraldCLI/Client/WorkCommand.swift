@@ -170,6 +170,8 @@ private final class Work {
         try settle(lease, handled.filter(\.isStarted), returned: notStarted.map(\.id) + waiting.map { $0.text("id") })
         guard let reason = notStarted.first?.reason else { return }
         if isOnce { throw CommandError("The command was not run: \(reason).", exitCode: ExitCode.software) }
+        // The signal may have ended an earlier pause already.
+        if stop.isRequested { return }
         say("The command was not run: \(reason). Waiting \(Self.longestPause) seconds.")
         stop.pause(seconds: Self.longestPause)
     }
