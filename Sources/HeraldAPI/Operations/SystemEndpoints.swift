@@ -72,7 +72,13 @@ struct SystemEndpoints: Sendable {
         }
         // Monitoring must work even if too many other reads are waiting, or a shared store does not respond.
         let deadlines = hub.limitsReads ? call.admission.services.deadlines : nil
-        let pending = deadlines?.expect(within: ReadDeadlines.read) { send(nil) }
+        let pending = deadlines?.expect(within: ReadDeadlines.read) {
+            // A loop's thread has no time to examine every delegate.
+            call.attempt { () throws(Problem) in
+                let refuse: @Sendable (Problem) -> Void = { call.send($0) }
+                try metrics.checks.pool.run(call.app, bytes: 0, refuse: refuse) { send(nil) }
+            }
+        }
         let isTaken = hub.read(app: nil) { reader in
             defer { withExtendedLifetime(pending) {} }
             send(try? reader.get())
