@@ -87,8 +87,8 @@ package final class StorageHealth: Sendable {
     }
 
     private let state = Mutex(State())
-    /// When the round of the writer began, in nanoseconds of the machine's clock. A round takes longer than a second only while the
-    /// store does not return from a call. `.max` before the first one.
+    /// When the round of the writer began, in nanoseconds of the machine's clock. A round takes longer than some seconds only
+    /// while the store, or a delegate in the process, does not return from a call. `.max` before the first one.
     private let round = Atomic<Int64>(.max)
     package let observers = MulticastDelegate<any StorageObserver>()
     /// Nanoseconds between two probes while the storage fails and no request writes.
