@@ -125,6 +125,24 @@ struct MemoryTests {
         #expect(found.count == 10 && Set(found) == ids)
     }
 
+    @Test("with little memory a pull takes few large events, and the next ones get the rest")
+    func pulls() async throws {
+        let herald = try await HeraldProcess.start(["--memory", "64MiB"])
+        let made = try await herald.post("/v1/delegates", #"{"kind": "pull", "events": ["large.*"]}"#)
+        let body = #"{"type": "large.one", "data": "\#(String(repeating: "x", count: 200_000))"}"#
+        var ids: [String] = []
+        for _ in 0..<6 { ids.append(try await herald.post("/v1/events", body).id) }
+        var pulled: [String] = []
+        while pulled.count < ids.count {
+            let run = try await herald.post("/v1/delegates/\(made.id)/pull", "")
+            let events = run["events"].map { Array($0.elements) } ?? []
+            try #require((1...4).contains(events.count), "\(events.count)")
+            #expect(run["more"]?.bool == (pulled.count + events.count < ids.count))
+            pulled += events.compactMap { $0["id"]?.string }
+        }
+        #expect(pulled == ids)
+    }
+
     @Test(
         "a server with little memory keeps as much as fits, refuses the rest, and starts again with what it has accepted"
     )

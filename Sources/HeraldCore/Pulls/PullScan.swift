@@ -38,8 +38,8 @@ struct PullScan {
     /// Up to here nothing matched in the log since the lane was at the first position.
     var searched: (from: LogPosition, to: LogPosition)?
 
-    /// The bytes of the events that are handed out at once, unless one is larger.
-    private static let maxBytes = 4 << 20
+    /// The bytes of the events that are handed out at once, unless one is larger. Memory has them as often as those of a list.
+    private var maxBytes: Int { min(4 << 20, hub.maxListBytes) }
     private static let rowsPerRead = 256
     /// Events of the log that one scan reads: about ten milliseconds.
     private static let maxSearched = 10_240
@@ -113,13 +113,13 @@ struct PullScan {
         var (bytes, steps) = (0, 0)
         for row in run {
             if steps >= Self.maxFilterSteps { break }
-            let batch = try reader.events(after: row.event - 1, limit: 1, maxBytes: Self.maxBytes)
+            let batch = try reader.events(after: row.event - 1, limit: 1, maxBytes: maxBytes)
             let event = batch.first == row.event ? batch.events.first : nil
             guard let found = event, !found.isErased, !found.isDamaged, row.isNamed || wants(found, &steps) else {
                 ended.append(row.ended(event?.isDamaged == true ? .damaged : .unwanted, at: hub.clock.wall()))
                 continue
             }
-            if bytes > 0, bytes + found.body.count > Self.maxBytes { break }
+            if bytes > 0, bytes + found.body.count > maxBytes { break }
             bytes += found.body.count
             entries.append(
                 PullLease.Entry(row.event, attempts: row.attempts, uncounted: row.uncounted, hasRow: true))
@@ -162,7 +162,7 @@ struct PullScan {
                 if steps >= Self.maxFilterSteps { break search }
                 let sequence = batch.first + LogPosition(index)
                 if wants(event, &steps) {
-                    if entries.count == limit || (bytes > 0 && bytes + event.body.count > Self.maxBytes) {
+                    if entries.count == limit || (bytes > 0 && bytes + event.body.count > maxBytes) {
                         result.hasMore = true
                         break search
                     }
