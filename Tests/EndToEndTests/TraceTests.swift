@@ -188,6 +188,36 @@ struct TraceTests {
         #expect(attempts.contains { $0["parent"]?.string == state["span"]?.string })
     }
 
+    @Test("a message of Svix's API is a span like a publication, and its attempts belong to it")
+    func messages() async throws {
+        let collector = try Receiver { _ in .status(200) }
+        defer { collector.close() }
+        let receiver = try Receiver { _ in .status(204) }
+        defer { receiver.close() }
+        let herald = try await HeraldProcess.start(
+            ["--svix-api", "true"], environment: ["OTEL_EXPORTER_OTLP_ENDPOINT": collector.url("")],
+            adminKey: MadeKey.admin.text)
+        _ = try await herald.post("/api/v1/app", #"{"name": "Acme", "uid": "acme"}"#)
+        let path = "/api/v1/app/acme"
+        let made = try await herald.post(path + "/endpoint", #"{"url": "\#(receiver.url())"}"#)
+        #expect(made.status == 201, "\(made.text)")
+        let message = #"{"eventType": "order.paid", "eventId": "m1", "payload": {}}"#
+        #expect(try await herald.post(path + "/msg", message).status == 202)
+        // Nothing is published.
+        #expect(try await herald.post(path + "/msg", message).status == 409)
+        _ = await receiver.requests(1)
+        #expect(try await herald.stop() == .exited(0))
+        let spans = try await Self.spans(collector)
+        func named(_ name: String) -> [JSONDocument] { spans.filter { $0["name"]?.string == name } }
+        let posts = named("POST /api/v1/app/{app_id}/msg")
+        #expect(posts.count == 2)
+        let published = posts.filter { $0["attributes"]?["messaging.message.id"]?.string == "m1" }
+        #expect(published.count == 1)
+        let span = try #require(published.first?["span"]?.string)
+        #expect(named("commit").contains { $0["parent"]?.string == span })
+        #expect(named("POST").contains { $0["parent"]?.string == span })
+    }
+
     @Test("a collector that fails, or never responds, delays no delivery; the spans arrive once it works")
     func failing() async throws {
         let isMended = Flag()

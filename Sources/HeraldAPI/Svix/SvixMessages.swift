@@ -26,8 +26,9 @@ extension SvixEndpoints {
     private static let limits = JSONLimits(values: PublicationLimits.maxValues)
 
     private func createMessage(_ call: Call) throws(Problem) {
-        let (input, showsPayload) = try message(call)
-        guard input.needsCheck else { return try publish(input, call, showsPayload) }
+        let trace = PublicationTrace(hub.tracer, call.request.head)
+        let (input, showsPayload) = try message(call, trace)
+        guard input.needsCheck else { return try publish(input, call, showsPayload, trace) }
         try checks.pool.run(call) { [checks] budget throws(Problem) in
             try input.check(checks, within: &budget)
         } then: { [hub, checks] checked throws(Problem) in
@@ -37,7 +38,7 @@ extension SvixEndpoints {
             } catch {
                 throw error.svixRenamed(Self.names)
             }
-            try publish(input, call, showsPayload)
+            try publish(input, call, showsPayload, trace)
             hub.flush()
         }
     }
@@ -66,7 +67,9 @@ extension SvixEndpoints {
     }
 
     /// - Throws: 422 with all invalid fields.
-    private func message(_ call: Call) throws(Problem) -> (input: PostInput, showsPayload: Bool) {
+    private func message(
+        _ call: Call, _ trace: PublicationTrace? = nil
+    ) throws(Problem) -> (input: PostInput, showsPayload: Bool) {
         let showsPayload = try call.query("with_content").showsContent()
         let given = try call.json(limits: Self.limits)
         var reader = FieldReader(given, fields: Self.fields)
@@ -80,7 +83,7 @@ extension SvixEndpoints {
         }
         try reader.check()
         do throws(Problem) {
-            var context = EventInput.Context(call, hub, nil)
+            var context = EventInput.Context(call, hub, trace)
             if let channels { context.attributes.append(EventChannels.pair(channels)) }
             return (try PostInput(Self.event(given).root, as: nil, context, checks), showsPayload)
         } catch {
@@ -100,7 +103,9 @@ extension SvixEndpoints {
         return try JSONDocument(reading: json.bytes, limits: limits)
     }
 
-    private func publish(_ input: PostInput, _ call: Call, _ showsPayload: Bool) throws(Problem) {
+    private func publish(
+        _ input: PostInput, _ call: Call, _ showsPayload: Bool, _ trace: PublicationTrace?
+    ) throws(Problem) {
         let answer: @Sendable ([PublishedEvent]) -> Response = { posted in
             guard let first = posted.first else { return Response(status: 202) }
             if first.disposition == .existed {
@@ -113,8 +118,14 @@ extension SvixEndpoints {
         }
         hub.enqueue(
             Publication(
-                app: call.app, drafts: input.drafts, idempotency: try call.idempotency(answer)
-            ) { call.send($0, answer) })
+                app: call.app, drafts: input.drafts, idempotency: try call.idempotency(answer), span: trace?.span
+            ) { result in
+                // A refused request has another span.
+                if case .done(let posted) = result, posted.allSatisfy({ $0.disposition == .accepted }) {
+                    trace?.end(202, input.drafts, call)
+                }
+                call.send(result, answer)
+            })
     }
 
     private func listMessages(_ call: Call) throws(Problem) {
