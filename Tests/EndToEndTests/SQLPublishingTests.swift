@@ -12,9 +12,9 @@ final class SQLPublishingTests {
 
     deinit { try? PostgresServer.shared().drop(url) }
 
-    private func start() async throws -> HeraldProcess {
+    private func start(_ arguments: String...) async throws -> HeraldProcess {
         try await HeraldProcess.start(
-            command: ["serve", "--listen", "127.0.0.1:0", "--log-format", "json", "--store", url],
+            command: ["serve", "--listen", "127.0.0.1:0", "--log-format", "json", "--store", url] + arguments,
             adminKey: MadeKey.admin.text)
     }
 
@@ -212,6 +212,24 @@ final class SQLPublishingTests {
         #expect(try await herald.get("/v1/events?state=refused&type=a").status == 422)
         #expect(try await herald.send("DELETE", "/v1/subjects/s").integer("scheduled_events") == 2)
         #expect(try await herald.get("/v1/events?state=refused").data.isEmpty)
+    }
+
+    @Test("with little memory a list of large refused events comes in small pages, and has everything in the end")
+    func largeRefused() async throws {
+        let herald = try await start("--memory", "64MiB")
+        let role = try makeRole("large")
+        defer { drop(role) }
+        try sql("SELECT herald.allow('\(role)')")
+        let data = #"('{"a": 1, "a": "' || repeat('x', 200000) || '"}')::json"#
+        for id in 1...3 {
+            #expect(run(as: role, "SELECT herald.publish('a', \(data), id => '\(id)')") != nil)
+        }
+        _ = try await herald.get("/metrics") { $0.text.contains("\nherald_pending_refused_total 3\n") }
+        let first = try await herald.get("/v1/events?state=refused")
+        #expect(first.data.map { $0["id"]?.string } == ["3", "2"])
+        let cursor = try #require(first.string("next_cursor"))
+        let rest = try await herald.get("/v1/events?state=refused&cursor=\(cursor)")
+        #expect(rest.data.map { $0["id"]?.string } == ["1"])
     }
 
     @Test("invalid arguments fail in the caller's transaction")

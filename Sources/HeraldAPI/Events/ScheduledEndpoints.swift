@@ -62,10 +62,20 @@ struct ScheduledEndpoints: Sendable {
         let limit = try query.limit()
         let before = try call.cursor(query, .refusedEvent)
         try call.answer(from: hub) { reader in
-            let found = try reader.refused(call.app, before: before ?? .max, limit: limit + 1)
-            call.send(
-                page: found, query, limit: limit, cursor: { call.sealed($0.submission.key, .refusedEvent) }
-            ) { event, json in json.members(of: event) }
+            var found: [RefusedEvent] = []
+            var (last, bytes) = (before ?? .max, 0)
+            // One by one: each may be as large as a request.
+            while found.count <= limit, bytes < hub.maxListBytes,
+                let event = try reader.refused(call.app, before: last, limit: 1).first
+            {
+                found.append(event)
+                last = event.submission.key
+                bytes += event.submission.data.count
+            }
+            let shown = Array(found.prefix(limit))
+            let isPart = found.count > limit || bytes >= hub.maxListBytes
+            let next = isPart ? shown.last.map { call.sealed($0.submission.key, .refusedEvent) } : nil
+            call.send(page: shown, query, next: next) { event, json in json.members(of: event) }
         }
     }
 
