@@ -106,6 +106,33 @@ struct SvixListTests {
             "\(stats.text)")
         #expect(try await herald.get("\(path)/endpoint/first/stats?until=1969-01-01T00:00:00Z").integer("success") == 0)
     }
+
+    @Test("with little memory large messages of an endpoint come in small pages, with their payloads")
+    func large() async throws {
+        let receiver = try Receiver()
+        defer { receiver.close() }
+        let herald = try await HeraldProcess.start(
+            ["--svix-api", "true", "--memory", "64MiB"], adminKey: MadeKey.admin.text)
+        _ = try await herald.post(SvixTests.root + "/app", #"{"name": "Acme", "uid": "acme"}"#)
+        let path = SvixTests.root + "/app/acme"
+        let made = try await herald.post(path + "/endpoint", #"{"url": "\#(receiver.url())", "uid": "first"}"#)
+        #expect(made.status == 201, "\(made.text)")
+        let text = String(repeating: "x", count: 200_000)
+        for number in 0..<5 {
+            let message = #"{"eventType": "a.b", "eventId": "m\#(number)", "payload": {"text": "\#(text)"}}"#
+            #expect(try await herald.post(path + "/msg", message).status == 202)
+        }
+        _ = try await herald.get(path + "/attempt/endpoint/first") { $0.data.count == 5 }
+        var (found, next): ([String], String?) = ([], "")
+        while let iterator = next {
+            let page = try await herald.get("\(path)/endpoint/first/msg?iterator=\(iterator)")
+            #expect((1...2).contains(page.data.count))
+            #expect(page.data.allSatisfy { $0["payload"]?["text"]?.string == text })
+            found += page.data.compactMap { $0["id"]?.string }
+            next = page["done"]?.bool == true ? nil : page.string("iterator")
+        }
+        #expect(found.sorted() == (0..<5).map { "m\($0)" })
+    }
 }
 
 extension JSONValue {

@@ -29,7 +29,8 @@ extension SvixEndpoints {
         search.until = conditions.until
         try call.answer(from: hub) { [search] reader in
             let (found, next) = try search.part(reader, conditions) { attempt, event in
-                conditions.match(attempt.record) ? (attempt: attempt, messageID: event?.id ?? "") : nil
+                conditions.match(attempt.record)
+                    ? (element: (attempt: attempt, messageID: event?.id ?? ""), bytes: 0) : nil
             }
             call.send(found, next: next.map { call.sealed($0, .attempt) }) { one, json in
                 json.svixMembers(
@@ -115,13 +116,15 @@ extension SvixEndpoints {
         search.query.limit = page.limit
         search.since = conditions.since
         try call.answer(from: hub) { [search] reader in
-            let (found, next) = try search.part(reader, conditions) {
-                attempt, event -> (event: Event, story: DeliveryStory)? in
-                guard let event, event.time >= conditions.since ?? .min, event.time <= conditions.until ?? .max,
+            let (found, next) = try search.part(reader, conditions, maxBytes: hub.maxListBytes) {
+                attempt, head -> (element: (event: Event, story: DeliveryStory), bytes: Int)? in
+                guard let head, head.time >= conditions.since ?? .min, head.time <= conditions.until ?? .max,
                     let story = try DeliveryStory.last(attempt, of: delegate, hub, reader),
                     conditions.status.map({ $0 == SvixStatus(story.state) }) ?? true
                 else { return nil }
-                return (event, story)
+                let whole = showsPayload ? try EventHeads.event(attempt.record.event, reader) : nil
+                let event = whole ?? head
+                return (element: (event: event, story: story), bytes: event.body.count)
             }
             call.send(found, next: next.map { call.sealed($0, .attempt) }) { one, json in
                 json.svixMembers(of: one.event, showsPayload)
@@ -136,23 +139,26 @@ extension AttemptSearch {
     private static var work: Int { 1_000 }
 
     /// A part of the attempts that meet the conditions, newest first. A reader's thread.
-    /// - Parameter make: `nil` for an attempt that is not listed.
+    /// - Parameters:
+    ///   - maxBytes: the element that exceeds it is the last one.
+    ///   - make: `nil` for an attempt that is not listed. The event has no data.
     /// - Returns: at most `query.limit` elements, and the attempt before which the list continues.
     fileprivate func part<Element>(
-        _ reader: any StoreReader, _ conditions: SvixConditions,
-        _ make: (StoredAttempt, Event?) throws -> Element?
+        _ reader: any StoreReader, _ conditions: SvixConditions, maxBytes: Int = .max,
+        _ make: (StoredAttempt, Event?) throws -> (element: Element, bytes: Int)?
     ) throws -> (found: [Element], next: Int64?) {
         var search = self
         var found: [Element] = []
-        var examined = 0
+        var (examined, bytes) = (0, 0)
         while true {
             let (read, next) = try search.page(reader)
             let events = try EventHeads(read.map(\.record.event), reader)
             for (index, attempt) in read.enumerated() {
                 let event = events[attempt.record.event]
-                guard conditions.match(event), let element = try make(attempt, event) else { continue }
-                found.append(element)
-                if found.count == query.limit {
+                guard conditions.match(event), let made = try make(attempt, event) else { continue }
+                found.append(made.element)
+                bytes += made.bytes
+                if found.count == query.limit || bytes > maxBytes {
                     return (found, index + 1 < read.count || next != nil ? attempt.id : nil)
                 }
             }

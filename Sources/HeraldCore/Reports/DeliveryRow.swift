@@ -5,7 +5,7 @@ package import HeraldModel
 package struct DeliveryRow: Sendable {
     /// `nil` if it was deleted in the meantime.
     package let delegate: WebhookDelegate?
-    /// `nil` if the log no longer has it, or if it is damaged.
+    /// Its data may be missing. `nil` if the log no longer has it, or if it is damaged.
     package let event: Event?
     package let state: DeliveryState
     package private(set) var reason: String?
@@ -50,23 +50,26 @@ package struct DeliveryRow: Sendable {
     /// A delivery without any attempt.
     package init(pending event: Event, _ delegate: WebhookDelegate, _ lane: LaneSnapshots.Entry?) {
         self.delegate = delegate
-        self.event = event
+        self.event = event.withoutData
         state = .pending
         reason = delegate.reason(of: .pending, nil, lane)
     }
 }
 
-/// The events of a page, by position.
+/// The events of a page, by position, without their data: a page of large ones would take more memory than the server may use.
 package struct EventHeads {
     private var events: [LogPosition: Event] = [:]
 
     /// A reader's thread.
     package init(_ sequences: some Sequence<LogPosition>, _ reader: any StoreReader) throws {
-        for sequence in Set(sequences) {
-            let batch = try reader.events(after: sequence - 1, limit: 1, maxBytes: 1)
-            if batch.first == sequence { events[sequence] = batch.events.first { !$0.isDamaged } }
-        }
+        for sequence in Set(sequences) { events[sequence] = try Self.event(sequence, reader)?.withoutData }
     }
 
     package subscript(sequence: LogPosition) -> Event? { events[sequence] }
+
+    /// One event with its data; `nil` if the log no longer has it, or if it is damaged. A reader's thread.
+    package static func event(_ sequence: LogPosition, _ reader: any StoreReader) throws -> Event? {
+        let batch = try reader.events(after: sequence - 1, limit: 1, maxBytes: 1)
+        return batch.first == sequence ? batch.events.first(where: { !$0.isDamaged }) : nil
+    }
 }
