@@ -36,6 +36,27 @@ struct BacklogTests {
         }
     }
 
+    @Test("counting large events keeps no more bytes than a list may have, or one page")
+    func large() async throws {
+        let store = MemoryStore()
+        var configuration = Hub.Configuration()
+        configuration.memory.maxRecentEvents = 1
+        configuration.maxListBytes = 10_000
+        let hub = try Hub.inMemory(store: store, configuration: configuration)
+        defer { hub.stop(grace: 0) }
+        let data = "\"" + String(repeating: "x", count: 150_000) + "\""
+        for number in 1...12 {
+            let event = Event("a.x", id: "e\(number)", data: data)
+            _ = try await hub.publish([EventDraft(event: event, mayExist: false)])
+        }
+        let counter = BacklogCounter(hub, store.makeReader())
+        let delegates = (1...3 as ClosedRange<DelegateKey>).map { delegate($0) }
+        let counts = try counter.count(delegates.map { (delegate: $0, entry: lane($0.key)) })
+        #expect(delegates.map { counts[$0.key]?.events } == [12, 11, 10])
+        #expect(counts.values.allSatisfy { !$0.isEstimate })
+        #expect(counter.bytes < 500_000)
+    }
+
     @Test("matching events are counted exactly up to 10,000, and estimated beyond", arguments: [64, 16_384])
     func counting(tailEvents: Int) async throws {
         let store = MemoryStore()

@@ -48,6 +48,8 @@ package final class BacklogCounter {
     private var steps = BacklogCounter.maxSteps
     private var reads = BacklogCounter.maxReads
     private var pages: [LogPosition: EventBatch] = [:]
+    /// The bytes of the events in `pages`.
+    private(set) var bytes = 0
     private var stretches: [AppKey: [ClosedRange<LogPosition>]] = [:]
 
     /// - Parameter reader: if `nil`, only events in memory are read.
@@ -186,6 +188,12 @@ package final class BacklogCounter {
             found = try reader.events(after: first, limit: Self.page, maxBytes: Self.pageBytes)
         }
         guard let found else { return nil }
+        bytes += found.events.reduce(0) { $0 + $1.body.count }
+        if bytes > hub.maxListBytes {
+            // Another delegate reads them again, from its own position.
+            pages = pages.mapValues { EventBatch(first: $0.first, events: []) }
+            bytes = found.events.reduce(0) { $0 + $1.body.count }
+        }
         pages[first] = found
         return found.events.isEmpty || found.last > place || first == place ? found : try batch(after: place)
     }
