@@ -63,6 +63,12 @@ struct ListeningSocket {
 }
 
 extension HTTPServer {
+    /// The address at which a server with this host listens; `nil` if the host, which may be a name, has none.
+    package static func address(of host: String) -> PeerAddress? {
+        guard let address = try? SocketAddress(host: host, port: 0) else { return nil }
+        return address.withPointer { pointer, _ in PeerAddress(pointer) }
+    }
+
     /// Whether a server could listen there now. Listens for a moment.
     package static func checkListening(host: String, port: UInt16) throws(HTTPServerError) {
         for socket in try ListeningSocket.open(host: host, port: port, count: 1) { close(socket.descriptor) }

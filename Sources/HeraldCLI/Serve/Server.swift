@@ -430,7 +430,7 @@ struct Server {
     static func addressGuard(
         _ settings: Settings, port: UInt16, allowsLoopback: @escaping @Sendable () -> Bool
     ) -> AddressGuard {
-        let own = IPAddress(settings.listen.host == "localhost" ? "127.0.0.1" : settings.listen.host)
+        let own = HTTPServer.address(of: settings.listen.host).flatMap { IPAddress($0.description) }
         return AddressGuard(
             allow: settings.allowNetworks, deny: settings.denyNetworks, allowHosts: settings.allowHosts,
             denyHosts: settings.denyHosts, allowLoopback: allowsLoopback(), setting: "--allow-networks",
