@@ -120,11 +120,10 @@ extension SvixEndpoints {
             Publication(
                 app: call.app, drafts: input.drafts, idempotency: try call.idempotency(answer), span: trace?.span
             ) { result in
+                let response = call.response(to: result, answer)
                 // A refused request has another span.
-                if case .done(let posted) = result, posted.allSatisfy({ $0.disposition == .accepted }) {
-                    trace?.end(202, input.drafts, call)
-                }
-                call.send(result, answer)
+                if response.status < 400 { trace?.end(response.status, input.drafts, call) }
+                call.send(response)
             })
     }
 
