@@ -202,7 +202,10 @@ struct TraceTests {
         let made = try await herald.post(path + "/endpoint", #"{"url": "\#(receiver.url())"}"#)
         #expect(made.status == 201, "\(made.text)")
         let message = #"{"eventType": "order.paid", "eventId": "m1", "payload": {}}"#
-        #expect(try await herald.post(path + "/msg", message).status == 202)
+        let key = ["Idempotency-Key": "k1"]
+        #expect(try await herald.post(path + "/msg", message, key).status == 202)
+        // The response is repeated.
+        #expect(try await herald.post(path + "/msg", message, key).status == 202)
         // Nothing is published.
         #expect(try await herald.post(path + "/msg", message).status == 409)
         _ = await receiver.requests(1)
@@ -210,12 +213,12 @@ struct TraceTests {
         let spans = try await Self.spans(collector)
         func named(_ name: String) -> [JSONDocument] { spans.filter { $0["name"]?.string == name } }
         let posts = named("POST /api/v1/app/{app_id}/msg")
-        #expect(posts.count == 2)
+        #expect(posts.count == 3)
         let published = posts.filter { $0["attributes"]?["messaging.message.id"]?.string == "m1" }
-        #expect(published.count == 1)
-        let span = try #require(published.first?["span"]?.string)
-        #expect(named("commit").contains { $0["parent"]?.string == span })
-        #expect(named("POST").contains { $0["parent"]?.string == span })
+        #expect(published.count == 2)
+        let parent = try #require(named("POST").first?["parent"]?.string)
+        #expect(published.contains { $0["span"]?.string == parent })
+        #expect(named("commit").contains { $0["parent"]?.string == parent })
     }
 
     @Test("a collector that fails, or never responds, delays no delivery; the spans arrive once it works")
