@@ -36,7 +36,7 @@ struct BacklogTests {
         }
     }
 
-    @Test("counting large events keeps no more bytes than a list may have, or one page")
+    @Test("counting large events keeps no more bytes than a list takes, or one page")
     func large() async throws {
         let store = MemoryStore()
         var configuration = Hub.Configuration()

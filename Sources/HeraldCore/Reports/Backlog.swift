@@ -48,7 +48,7 @@ package final class BacklogCounter {
     private var steps = BacklogCounter.maxSteps
     private var reads = BacklogCounter.maxReads
     private var pages: [LogPosition: EventBatch] = [:]
-    /// The bytes of the events in `pages`.
+    /// The bytes of the events in `pages` that the store has read.
     private(set) var bytes = 0
     private var stretches: [AppKey: [ClosedRange<LogPosition>]] = [:]
 
@@ -185,15 +185,18 @@ package final class BacklogCounter {
         var found = hub.recentEvents(after: first, limit: Self.page)
         if found == nil, reads > 0, let reader {
             reads -= 1
-            found = try reader.events(after: first, limit: Self.page, maxBytes: Self.pageBytes)
+            let read = try reader.events(after: first, limit: Self.page, maxBytes: Self.pageBytes)
+            let more = read.events.reduce(0) { $0 + $1.body.count }
+            bytes += more
+            // The events of a list are in memory four times, these once.
+            if bytes > 4 * hub.maxListBytes {
+                // Another delegate reads them again, from its own position.
+                pages = pages.mapValues { EventBatch(first: $0.first, events: []) }
+                bytes = more
+            }
+            found = read
         }
         guard let found else { return nil }
-        bytes += found.events.reduce(0) { $0 + $1.body.count }
-        if bytes > hub.maxListBytes {
-            // Another delegate reads them again, from its own position.
-            pages = pages.mapValues { EventBatch(first: $0.first, events: []) }
-            bytes = found.events.reduce(0) { $0 + $1.body.count }
-        }
         pages[first] = found
         return found.events.isEmpty || found.last > place || first == place ? found : try batch(after: place)
     }
