@@ -73,6 +73,26 @@ struct DeliveryListTests {
         }
     }
 
+    @Test("a list of successes continues behind an event that is larger than the part of the log that it reads")
+    func large() async throws {
+        let herald = try await HeraldProcess.start(["--max-body", "8388608"])
+        let receiver = try Receiver()
+        defer { receiver.close() }
+        let id = try await herald.register(receiver.url()).id
+        let data = #""data": "\#(String(repeating: "x", count: 5_000_000))""#
+        let events = [try await herald.publish("a.b", data), try await herald.publish("a.b", data)]
+        _ = try await herald.get("/v1/delegates/\(id)/attempts") { $0.data.count == 2 }
+        var found: [String] = []
+        var cursor = ""
+        for _ in 0..<4 {
+            let page = try await herald.get("/v1/deliveries?state=delivered\(cursor)")
+            found += page.data.compactMap { $0["event"]?.string }
+            guard let next = page.string("next_cursor") else { break }
+            cursor = "&cursor=\(next)"
+        }
+        #expect(found == Array(events.reversed()))
+    }
+
     @Test(
         "they are searched by type, subject, error and the time of the failure, counted and changed by the same, in parts"
     )

@@ -73,7 +73,9 @@ struct DeliveredDeliveries {
         query.types = selection.filter.types
         query.subject = selection.filter.subject
         query.after = max(0, range.lowerBound - 1)
-        query.before = min(before.map { $0.event + 1 } ?? .max, range.upperBound == .max ? .max : range.upperBound + 1)
+        // An event that is listed is not read again: alone it may be as large as a page.
+        let top = before.map { $0.delegate > 0 ? $0.event + 1 : $0.event } ?? .max
+        query.before = min(top, range.upperBound == .max ? .max : range.upperBound + 1)
         // A list shows types and subjects only.
         query.maxBytes = 4 << 20
         query.limit = min(limit + 1, Self.maxEvents)
