@@ -76,8 +76,8 @@ struct DeliveredDeliveries {
         // An event that is listed is not read again: alone it may be as large as a page.
         let top = before.map { $0.delegate > 0 ? $0.event + 1 : $0.event } ?? .max
         query.before = min(top, range.upperBound == .max ? .max : range.upperBound + 1)
-        // A list shows types and subjects only.
-        query.maxBytes = 4 << 20
+        // A list shows types and subjects only: the events are in memory once, those of other lists four times.
+        query.maxBytes = min(4 << 20, 4 * hub.maxListBytes)
         query.limit = min(limit + 1, Self.maxEvents)
         let (events, rest) = try EventSearch(query).page(hub.committed.usage, reader)
         var rows: [DeliveryRow] = []
