@@ -50,7 +50,7 @@ package struct DeliveryRow: Sendable {
     /// A delivery without any attempt.
     package init(pending event: Event, _ delegate: WebhookDelegate, _ lane: LaneSnapshots.Entry?) {
         self.delegate = delegate
-        self.event = event.withoutData
+        self.event = event
         state = .pending
         reason = delegate.reason(of: .pending, nil, lane)
     }

@@ -125,7 +125,7 @@ struct PendingDeliveries {
                     if isWanted {
                         page.probes += 1
                         if try !wasAttempted(position, delegate, page.reader) {
-                            page.rows.append(DeliveryRow(pending: event, delegate, lane))
+                            page.rows.append(DeliveryRow(pending: event.withoutData, delegate, lane))
                         }
                     }
                     if page.rows.count == page.limit || page.probes == Self.maxProbes || page.budget.isSpent {
