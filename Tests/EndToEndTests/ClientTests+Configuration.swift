@@ -133,6 +133,21 @@ struct ClientConfigurationTests {
         #expect(hidden.end == .exited(0) && !hidden.text.contains("whsec_"), "\(hidden.text)")
     }
 
+    @Test("of the metadata, members that the file does not name stay")
+    func metadata() async throws {
+        let client = Client(try await HeraldProcess.start())
+        _ = try await client.run(
+            "delegates", "add", "https://one.example/", "--metadata=team=web", "--metadata=tier=1")
+        let file = #"{"delegates": [{"url": "https://one.example/", "metadata": {"team": "shop", "tier": null}}]}"#
+        let applied = try await client.run("apply", "-", input: file)
+        #expect(applied.lines.first == "Changed the delegate https://one.example/: metadata.", "\(applied.text)")
+        #expect(try await client.run("apply", "-", input: file).text == "Unchanged: 1.")
+        let other = file.replacing(#""team": "shop", "tier": null"#, with: #""stage": "test""#)
+        #expect(try await client.run("apply", "-", input: other).lines.first == applied.lines.first)
+        #expect(try await client.run("apply", "-", input: other).text == "Unchanged: 1.")
+        #expect(try await client.run("export").text.contains(#""metadata":{"team":"shop","stage":"test"}"#))
+    }
+
     @Test("apps are exported and made with an admin key")
     func apps() async throws {
         let client = Client(try await HeraldProcess.start())

@@ -45,7 +45,7 @@ struct ConfigurationKind: Sendable {
             !["url", "headers", "tls", "kind", "ack_seconds"].contains($0)
         }
             + ["signature"],
-        isShared: true, merged: ["request"], fixed: ["signature"], id: "id", method: "PATCH",
+        isShared: true, merged: ["metadata", "request"], fixed: ["signature"], id: "id", method: "PATCH",
         schema: "DelegateSettings", hasPreview: true)
 
     /// Pull delegates have no URL. The description is the name that their owner has chosen, and may be empty.
@@ -54,7 +54,8 @@ struct ConfigurationKind: Sendable {
         settings: WebhookField.all.map(\.name).filter {
             DelegateKind.pull.hasField($0) && !["kind", "description"].contains($0)
         },
-        isShared: true, isKeyOptional: true, id: "id", method: "PATCH", schema: "DelegateSettings")
+        isShared: true, isKeyOptional: true, merged: ["metadata"], id: "id", method: "PATCH",
+        schema: "DelegateSettings")
 
     static let all = [apps, eventTypes, delegates, pulls]
 

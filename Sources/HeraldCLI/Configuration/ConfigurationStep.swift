@@ -39,7 +39,7 @@ struct ConfigurationStep {
     private var differences: [String] {
         kind.settings.filter { name in
             guard let wanted = desired[name] else { return false }
-            if kind.merged.contains(name), let present = current?[name], present.kind == .object {
+            if !wanted.isNull, kind.merged.contains(name), let present = current?[name], present.kind == .object {
                 return !Self.contains(present, wanted)
             }
             let present = current?[name]?.canonicalText ?? "null"
