@@ -48,7 +48,7 @@ struct AppTests {
         #expect(try await next.get("/v1/delegates", key.headers).status == 401)
         // The next app of this name is another one.
         let again = try await next.post("/v1/apps", #"{"name": "store"}"#, MadeKey.admin.headers)
-        #expect(again.status == 201)
+        #expect(again.status == 201 && again.header("etag") != tag)
         let inIt = MadeKey.admin.headers.merging(["Herald-App": "store"]) { $1 }
         #expect(try await next.get("/v1/delegates", inIt).data.isEmpty)
         #expect(try await next.get("/v1/events", inIt).data.isEmpty)

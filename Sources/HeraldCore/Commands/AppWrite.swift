@@ -102,7 +102,7 @@ extension AppWrite: RequestCommand {
             guard apps.count < Self.maxApps else { return .tooMany }
             if let other = apps.find(settings.name) { return .nameTaken(other) }
             let app = App(
-                key: apps.nextKey, id: id, settings: settings, createdAt: now, updatedAt: now, version: 1)
+                key: apps.nextKey, id: id, settings: settings, createdAt: now, updatedAt: now, version: now)
             try plan.set(app, transaction)
             return .added(app)
         case .update(let id, let version, let change):

@@ -131,7 +131,7 @@ extension EventTypeWrite: RequestCommand {
             let record = EventTypeRecord(
                 app: app, type: type, description: description.text, example: description.example,
                 schema: description.schema, check: description.check, assertsFormats: description.assertsFormats,
-                createdAt: current?.createdAt ?? now, updatedAt: now, version: (current?.version ?? 0) + 1)
+                createdAt: current?.createdAt ?? now, updatedAt: now, version: current.map { $0.version + 1 } ?? now)
             try transaction.setEventType(record)
             plan.effects.append(.setEventType(record))
             try context.record(provenance, app, target: type, transaction)

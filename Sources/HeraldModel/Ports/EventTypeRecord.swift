@@ -22,7 +22,8 @@ package struct EventTypeRecord: Equatable, Sendable {
     /// Milliseconds since 1970 UTC.
     package let createdAt: Int64
     package let updatedAt: Int64
-    /// The number of changes; the base of the `ETag`.
+    /// The base of the `ETag`: it counts up from the time of creation, so that a type which is described again has no version of
+    /// before.
     package let version: Int64
 
     package init(
