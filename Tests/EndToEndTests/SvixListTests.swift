@@ -57,6 +57,21 @@ struct SvixListTests {
         }
     }
 
+    @Test("of requests that get or create an application at once, one creates it, and all get it")
+    func created() async throws {
+        let herald = try await SvixTests.start()
+        let path = SvixTests.root + "/app?get_if_exists=true"
+        for round in 0..<10 {
+            let body = #"{"name": "Acme", "uid": "acme-\#(round)"}"#
+            async let one = herald.post(path, body)
+            async let two = herald.post(path, body)
+            async let three = herald.post(path, body)
+            let answers = try await [one, two, three]
+            #expect(answers.map(\.status).sorted() == [200, 200, 201], "\(answers.map(\.text))")
+            #expect(Set(answers.map(\.id)).count == 1)
+        }
+    }
+
     @Test("lists with conditions have each attempt and message once, over all pages")
     func conditions() async throws {
         let receiver = try Receiver { request in

@@ -48,7 +48,11 @@ extension SvixEndpoints {
         } else if getsExisting, let app = hub.committed.apps.find(input.settings.name) {
             return call.send { $0.svixMembers(of: app) }
         }
-        try write(call, .add(id: id, input.settings))
+        try AppEndpoints.write(call, .add(id: id, input.settings), hub, access) { outcome in
+            // Another request has created it at the same time.
+            if getsExisting, case .nameTaken(let app) = outcome { return .json { $0.svixMembers(of: app) } }
+            return answer(to: call, outcome)
+        }
     }
 
     /// Changes the application, or creates the one with this `uid`.
