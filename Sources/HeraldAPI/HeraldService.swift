@@ -191,7 +191,7 @@ package final class HeraldService: RequestHandler, CallServices {
 
     /// Whether a refusal may be wrong, because another process has made what memory lacks.
     func mayBeOutdated(_ problem: Problem) -> Bool {
-        (problem.status == 401 || problem.status == 404) && hub.canCatchUp
+        (problem.status == 401 || problem.status == 404 || problem.namesUnknown) && hub.canCatchUp
     }
 
     /// Handles a request after the hub has read the changes of other processes.

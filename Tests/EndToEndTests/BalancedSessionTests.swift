@@ -33,6 +33,30 @@ struct BalancedSessionTests {
         return try await balancer.send("GET", "/v1/delegates", nil, headers).status == 200 ? headers : nil
     }
 
+    @Test("a key and a link of an app that another node has just made")
+    func provisioning() async throws {
+        let url = try PostgresServer.shared().makeDatabase()
+        defer { try? PostgresServer.shared().drop(url) }
+        func start() async throws -> HeraldProcess {
+            try await HeraldProcess.start(
+                command: ["serve", "--listen", "127.0.0.1:0", "--log-format", "json", "--store", url],
+                adminKey: MadeKey.admin.text)
+        }
+        let (first, second) = (try await start(), try await start())
+        for number in 0..<20 {
+            let app = #""app": "shop-\#(number)""#
+            #expect(try await first.post("/v1/apps", #"{"name": "shop-\#(number)"}"#).status == 201)
+            let key = try await second.post("/v1/keys", "{\(app), \"scopes\": [\"consume\"]}")
+            #expect(key.status == 201, "\(key.text)")
+            let pull = try await first.post("/v1/delegates", #"{"kind": "pull", "description": "\#(number)"}"#)
+            let bound = try await second.post("/v1/keys", #"{"scopes": ["consume"], "delegate": "\#(pull.id)"}"#)
+            #expect(bound.status == 201, "\(bound.text)")
+            #expect(try await second.post("/v1/apps", #"{"name": "mall-\#(number)"}"#).status == 201)
+            let link = try await first.post("/v1/portal-links", #"{"app": "mall-\#(number)"}"#)
+            #expect(link.status == 201, "\(link.text)")
+        }
+    }
+
     @Test("50 of 50 sign-ins and 50 of 50 links succeed, while one of two nodes restarts")
     func balanced() async throws {
         let url = try PostgresServer.shared().makeDatabase()

@@ -233,6 +233,13 @@ extension Problem {
             headers: [.init("Accept-Encoding", "identity")])
     }
 
+    /// Whether a field that names an app or a delegate is invalid.
+    var namesUnknown: Bool {
+        items.contains { item in
+            if case .pointer(let pointer) = item.place { ["/app", "/delegate"].contains(pointer) } else { false }
+        }
+    }
+
     static func invalid(_ errors: [FieldError]) -> Problem { validation(errors.map(Item.init)) }
 
     static func invalidParameter(_ name: String, _ detail: String) -> Problem { invalidParameters([name], detail) }
