@@ -145,7 +145,7 @@ struct ClientConfigurationTests {
         let other = file.replacing(#""team": "shop", "tier": null"#, with: #""stage": "test""#)
         #expect(try await client.run("apply", "-", input: other).lines.first == applied.lines.first)
         #expect(try await client.run("apply", "-", input: other).text == "Unchanged: 1.")
-        #expect(try await client.run("export").text.contains(#""metadata":{"team":"shop","stage":"test"}"#))
+        #expect(try await client.run("export").text.contains(#""metadata":{"stage":"test","team":"shop"}"#))
     }
 
     @Test("apps are exported and made with an admin key")

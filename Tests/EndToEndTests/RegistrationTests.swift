@@ -65,6 +65,20 @@ struct RegistrationTests {
         #expect(same.status == 200)
         #expect(same.id == created.id)
         #expect(same["secret"] == nil)
+        // Many languages write an object in another order at each start.
+        let settings = [
+            #""headers": {"X-A": "1", "X-B": "2"}, "metadata": {"a": "1", "b": "2"}"#,
+            #""filter": {"type": ["x"], "data": {"a": [1], "b": [2]}}, "request": {"body": {"v": "{{ data }}"}}"#,
+        ].joined(separator: ", ")
+        let reordered = [
+            #""metadata": {"b": "2", "a": "1"}, "headers": {"X-B": "2", "X-A": "1"}"#,
+            #""request": {"body":{"v":"{{ data }}"}}, "filter": {"data": {"b": [2], "a": [1]}, "type": ["x"]}"#,
+        ].joined(separator: ", ")
+        let first = try await herald.register("http://127.0.0.1:9/b", settings)
+        let second = try await herald.post("/v1/delegates", #"{"url": "http://127.0.0.1:9/b", \#(reordered)}"#)
+        #expect(second.status == 200 && second.id == first.id, "\(second.text)")
+        let patched = try await herald.send("PATCH", "/v1/delegates/\(first.id)", "{\(reordered)}")
+        #expect(patched.status == 200 && patched.header("etag") == first.header("etag"), "\(patched.text)")
         let other = try await herald.post("/v1/delegates", #"{"url": "http://127.0.0.1:9/a"}"#)
         #expect(other.status == 409)
         #expect(other.problem == "conflict")

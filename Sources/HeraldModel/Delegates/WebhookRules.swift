@@ -12,7 +12,10 @@ package struct WebhookRules: Sendable {
 
     /// All errors, with the field names of the HTTP API.
     package func problems(of settings: inout WebhookSettings) -> [FieldError] {
-        Self.limitProblems(of: settings) + Self.kindProblems(of: settings)
+        // Objects of JSON, which have no order: a program may write them in another one at each start.
+        settings.metadata.sort { $0.key < $1.key }
+        settings.headers.sort { $0.key < $1.key }
+        return Self.limitProblems(of: settings) + Self.kindProblems(of: settings)
             + (settings.kind == .webhook ? senderCheck(&settings) : [])
     }
 

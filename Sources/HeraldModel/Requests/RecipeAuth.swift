@@ -113,11 +113,11 @@ package enum RecipeAuth: Equatable, Sendable {
     static func merged(_ value: JSONValue, over old: JSONValue?) -> [UInt8] {
         guard value.count == 1, let (name, members) = value.members.first(where: { _ in true }),
             members.kind == .object, let before = old?[name], before.kind == .object
-        else { return value.bytes }
+        else { return JSONWriter.document(of: CompactJSON(value)) }
         return JSONWriter.document { auth in
             auth.object(name) { object in
                 for (key, value) in before.members where members[key] == nil { object.member(key, value) }
-                for (key, value) in members.members where !value.isNull { object.member(key, value) }
+                for (key, value) in members.members where !value.isNull { object.member(key, CompactJSON(value)) }
             }
         }
     }

@@ -20,7 +20,12 @@ package enum RecipeInput {
         var members: [String: [UInt8]] = [:]
         func old(_ name: String) -> JSONValue? { before.first { $0.name == name }?.value }
         func set(_ name: String, _ value: JSONValue, over auth: JSONValue?) {
-            members[name] = value.isNull ? nil : name == "auth" ? RecipeAuth.merged(value, over: auth) : value.bytes
+            // Without white space: a recipe that was written with another one is the same.
+            members[name] =
+                value.isNull
+                ? nil
+                : name == "auth"
+                    ? RecipeAuth.merged(value, over: auth) : JSONWriter.document(of: CompactJSON(value))
         }
 
         if let name = value["preset"], !name.isNull {

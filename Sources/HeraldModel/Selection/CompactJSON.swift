@@ -2,14 +2,29 @@ import HeraldJSON
 
 /// A value without white space between its parts, and with as few escapes as possible. Numbers stay as written.
 struct CompactJSON: JSONWritable {
-    let value: JSONValue
+    private let value: JSONValue
+    private let sortsMembers: Bool
 
-    init(_ value: JSONValue) { self.value = value }
+    /// - Parameter sortsMembers: whether the members of objects are in the order of their keys.
+    init(_ value: JSONValue, sortsMembers: Bool = false) {
+        self.value = value
+        self.sortsMembers = sortsMembers
+    }
 
     func write(to json: inout JSONWriter) {
         switch value.kind {
-        case .object: json.object { for (key, value) in value.members { $0.member(key, CompactJSON(value)) } }
-        case .array: json.array { for value in value.elements { $0.element(CompactJSON(value)) } }
+        case .object:
+            var members = value.members.map { (key: $0.key, value: $0.value) }
+            if sortsMembers { members.sort { $0.key < $1.key } }
+            json.object { object in
+                for member in members {
+                    object.member(member.key, CompactJSON(member.value, sortsMembers: sortsMembers))
+                }
+            }
+        case .array:
+            json.array { array in
+                for value in value.elements { array.element(CompactJSON(value, sortsMembers: sortsMembers)) }
+            }
         case .string: json.value(value.string)
         case .number, .bool, .null: json.value(value)
         }

@@ -26,7 +26,8 @@ public final class ContentFilter: Sendable {
     /// The maximum number of steps for one event: at most 5 ms; some dozen steps are usual.
     package static let maxSteps = 200_000
 
-    /// The filter as compact JSON, with members in their order: the stored and displayed form.
+    /// The filter as compact JSON, with members in the order of their keys: the stored and displayed form. A program may write an
+    /// object in another order at each start, and it is the same filter.
     public let text: [UInt8]
     /// The members of the outermost object; those that need `data`, which has to be parsed, come last.
     private let fields: [FilterField]
@@ -52,7 +53,7 @@ public final class ContentFilter: Sendable {
     package static func compile(_ value: JSONValue, _ errors: inout [FieldError]) -> (
         text: [UInt8], fields: [FilterField]
     )? {
-        let text = JSONWriter.document(of: CompactJSON(value))
+        let text = JSONWriter.document(of: CompactJSON(value, sortsMembers: true))
         guard text.count <= Self.maxBytes else {
             errors.append(
                 FieldError("", "must have at most \(Self.maxBytes) bytes without white space, not \(text.count)"))
