@@ -28,6 +28,23 @@ struct SvixClientTests {
         #expect(all["eventTypes"]?.isNull == true && all["filterTypes"]?.isNull == true, "\(all.text)")
     }
 
+    @Test("a PUT of an event type replaces its description and schema, and keeps the check, which Svix lacks")
+    func checks() async throws {
+        let herald = try await SvixTests.start()
+        let own = "/v1/event-types/a.b"
+        let first = #"{"description": "Old", "schema": {"type": "object"}, "check": "enforce", "example": {}}"#
+        #expect(try await herald.send("PUT", own, first).status == 201)
+        let path = SvixTests.root + "/event-type/a.b"
+        let body = #"{"description": "New", "schemas": {"1": {"type": "array"}}}"#
+        let put = try await herald.send("PUT", path, body)
+        #expect(put.status == 200 && put.string("description") == "New", "\(put.text)")
+        let changed = try await herald.get(own)
+        #expect(changed.string("check") == "enforce" && changed["schema"]?["type"]?.string == "array")
+        #expect(try await herald.send("PUT", path, #"{"description": ""}"#).status == 200)
+        #expect(try await herald.get(own).string("check") == "off")
+        #expect(try await herald.send("PUT", path + ".c", body).status == 201)
+    }
+
     @Test("without a uid, each request creates another application; with one, get_if_exists finds it")
     func applications() async throws {
         let herald = try await SvixTests.start()

@@ -23,17 +23,10 @@ extension SvixEndpoints {
                 }
             },
             route(.put, "/event-type/{event_type_name}", .manage) { call throws(Problem) in
-                try describe(call, Given(call.json(limits: EventTypeInput.limits), .put), of: call.parameters[0])
+                try change(call, .put)
             },
             route(.patch, "/event-type/{event_type_name}", .manage) { call throws(Problem) in
-                let given = try Given(call.json(limits: EventTypeInput.limits), .patch)
-                let type = call.parameters[0]
-                try call.answer(from: hub) { reader in
-                    guard let record = try reader.eventTypes([type], app: call.app).first else {
-                        throw Problem.svixNotFound("event type", type)
-                    }
-                    try describe(call, given, of: type, over: record)
-                }
+                try change(call, .patch)
             },
             route(.delete, "/event-type/{event_type_name}", .manage, takesQuery: true) { call throws(Problem) in
                 _ = try call.query("expunge").flag("expunge")
@@ -128,19 +121,20 @@ extension SvixEndpoints {
         }
 
         /// The description in Herald's form.
-        /// - Parameter old: what a patch keeps.
+        /// - Parameter old: what a patch keeps. Otherwise only the check stays, which Svix does not have.
         func own(over old: EventTypeRecord?) throws(Problem) -> JSONDocument {
-            var schema = old?.schema
+            let isPatch = purpose == .patch
+            var schema = isPatch ? old?.schema : nil
             if document["schemas"] != nil { schema = newest?.value.bytes }
             let json = JSONWriter.document { object in
-                if let text = document["description"], !(text.isNull && old != nil) {
+                if let text = document["description"], !(text.isNull && isPatch) {
                     object.member("description", text)
                 } else if let old {
                     object.member("description", old.description)
                 }
                 if let schema { object.member("schema", .raw(schema)) }
                 guard let old else { return }
-                if let example = old.example { object.member("example", .raw(example)) }
+                if isPatch, let example = old.example { object.member("example", .raw(example)) }
                 object.member("check", schema == nil ? EventTypeRecord.Check.off.rawValue : old.check.rawValue)
                 object.member("assert_formats", old.assertsFormats)
             }
@@ -148,7 +142,18 @@ extension SvixEndpoints {
         }
     }
 
-    /// - Parameter old: the description that a patch changes.
+    /// Changes a description, or with a PUT adds one.
+    private func change(_ call: Call, _ purpose: Given.Purpose) throws(Problem) {
+        let given = try Given(call.json(limits: EventTypeInput.limits), purpose)
+        let type = call.parameters[0]
+        try call.answer(from: hub) { reader in
+            let record = try reader.eventTypes([type], app: call.app).first
+            if record == nil, purpose == .patch { throw Problem.svixNotFound("event type", type) }
+            try describe(call, given, of: type, over: record)
+        }
+    }
+
+    /// - Parameter old: the description that is changed.
     private func describe(
         _ call: Call, _ given: Given, of type: String, over old: EventTypeRecord? = nil
     ) throws(Problem) {
@@ -156,7 +161,12 @@ extension SvixEndpoints {
             throw .invalid([FieldError("/name", "must be \(EventType.words), and not begin with \"herald.\"")])
         }
         let own = try given.own(over: old)
-        let version = given.purpose == .post ? 0 : old?.version
+        let version: Int64? =
+            switch given.purpose {
+            case .post: 0
+            case .put: nil
+            case .patch: old?.version
+            }
         try checks.pool.run(call) { (budget: inout WorkBudget) throws(Problem) -> EventTypeInput in
             do throws(Problem) {
                 return try EventTypeInput.read(own, of: type, within: &budget)
