@@ -58,8 +58,8 @@ public struct WebhookSettings: Equatable, Sendable {
     public var description: String
     /// Metadata of the app: at most 32 pairs of at most 64 and 256 characters.
     public var metadata: [KeyValue]
-    /// Additional request headers, which the hub sorts by their names, at most 16. Names are tokens and not reserved; values have no control
-    /// characters.
+    /// Additional request headers, at most 16; the hub sorts them by name. Names are tokens and not reserved; values have no
+    /// control characters.
     public var headers: [KeyValue]
     /// Seconds before the second, third, … attempt; ≤ 20 entries.
     package var retrySchedule = defaultRetrySchedule

@@ -37,7 +37,8 @@ struct FilterCompiler {
                 fields.append(field)
             }
         }
-        return fields
+        // As in the text of the filter: one from the store uses up as many steps, and explains the same.
+        return fields.sorted { $0.key < $1.key }
     }
 
     private mutating func field(_ key: String, _ value: JSONValue, _ pointer: String, depth: Int) -> FilterField? {
@@ -96,7 +97,7 @@ struct FilterCompiler {
                 clauses.append(clause)
             }
         }
-        return clauses
+        return clauses.sorted { $0.key < $1.key }
     }
 
     private mutating func isAllowed(_ depth: Int, _ pointer: String) -> Bool {

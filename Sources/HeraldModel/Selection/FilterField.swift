@@ -8,6 +8,14 @@ package indirect enum FilterField: Sendable {
     /// A member of the event. `source` is the attribute of CloudEvents, which other events do not have. `channels` is an array.
     package enum Name: String, CaseIterable { case id, type, source, subject, time, channels, data }
 
+    /// The key in the outermost object.
+    var key: String {
+        switch self {
+        case .member(let name, _): name.rawValue
+        case .anyOf: FilterClause.alternatives
+        }
+    }
+
     var needsData: Bool {
         switch self {
         case .member(let name, _): name == .data

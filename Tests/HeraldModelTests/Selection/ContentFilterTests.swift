@@ -297,7 +297,7 @@ struct ContentFilterTests {
     func text() throws {
         let spaced = try #require(
             compileFilter("{ \"type\": [ \"a\\u0062\\/\" ],\n \"data\": {\"n\": [1.0, {\"exists\": true}]}}").filter)
-        #expect(String(decoding: spaced.text, as: UTF8.self) == #"{"type":["ab/"],"data":{"n":[1.0,{"exists":true}]}}"#)
+        #expect(String(decoding: spaced.text, as: UTF8.self) == #"{"data":{"n":[1.0,{"exists":true}]},"type":["ab/"]}"#)
         #expect(ContentFilter(text: spaced.text) == spaced)
         #expect(compileFilter(#"{"type": ["a"]}"#).filter != spaced)
         for text in ["", "{", "[]", #"{"x": [1]}"#] { #expect(ContentFilter(text: Array(text.utf8)) == nil, "\(text)") }

@@ -71,6 +71,9 @@ struct FilterMismatchTests {
             try mismatch(alternatives)?.description
                 == "/$or: expected one of 2 alternatives, found nothing at /$or/0/data/a, nothing at /$or/1/subject")
         #expect(try mismatch(filter, data: #"{"a": 1}"#, subject: "x") == nil)
+        // Whatever the order in the request, because the store has another one.
+        #expect(try mismatch(#"{"type": ["x"], "subject": ["x"]}"#)?.pointer == "/subject")
+        #expect(try mismatch(#"{"data": {"b": [2], "a": [1]}}"#)?.pointer == "/data/a")
     }
 
     @Test("the text stays short, for any event and filter")
