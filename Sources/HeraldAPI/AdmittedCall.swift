@@ -28,16 +28,21 @@ final class AdmittedCall: AdmittedRequest, Admission {
             try service.access.count(principal)
             if !isLarge { return try route.handle(call) }
             guard body != nil else { throw .tooManyChecks }
-            try service.handleLarge(call, route)
+            try service.handleLarge(call, route) { [self] in refuse(call, $0, isLarge: isLarge) }
         } catch {
-            guard service.mayBeOutdated(error) else { return call.send(error) }
-            let refuse: @Sendable (Problem) -> Void = { call.send($0) }
-            service.later(principal.app, request, refuse: refuse) { [self] () throws(Problem) in
-                // What was read may have ended the key.
-                guard route.needs == nil || service.access.isValid(principal) else { throw .unauthorized }
-                if isLarge, call.body == nil { throw .tooManyChecks }
-                try route.handle(call)
-            }
+            refuse(call, error, isLarge: isLarge)
+        }
+    }
+
+    /// A request that memory may refuse wrongly is decided again. Any thread.
+    private func refuse(_ call: Call, _ problem: Problem, isLarge: Bool) {
+        guard service.mayBeOutdated(problem) else { return call.send(problem) }
+        let refuse: @Sendable (Problem) -> Void = { call.send($0) }
+        service.later(principal.app, call.request, refuse: refuse) { [self] () throws(Problem) in
+            // What was read may have ended the key.
+            guard route.needs == nil || service.access.isValid(principal) else { throw .unauthorized }
+            if isLarge, call.body == nil { throw .tooManyChecks }
+            try route.handle(call)
         }
     }
 

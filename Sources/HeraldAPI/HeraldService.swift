@@ -169,8 +169,9 @@ package final class HeraldService: RequestHandler, CallServices {
     }
 
     /// Handles a request with a large body on a thread of the pool, because a loop's thread serves all its connections.
-    func handleLarge(_ call: Call, _ route: Route) throws(Problem) {
-        let refuse: @Sendable (Problem) -> Void = { call.send($0) }
+    func handleLarge(
+        _ call: Call, _ route: Route, refuse: @escaping @Sendable (Problem) -> Void
+    ) throws(Problem) {
         try handle(call.app, call.request, refuse: refuse) { () throws(Problem) in try route.handle(call) }
     }
 

@@ -29,6 +29,10 @@ final class SharingTests {
             _ = try await a.get("/v1/events?type=a.b&limit=1") { $0.text.contains(posted.id) }
             let delegate = try await b.register("https://127.0.0.1:1/\(number)")
             #expect(try await a.get("/v1/delegates/\(delegate.id)").status == 200)
+            // A large body is read on another thread.
+            let other = try await b.register("https://127.0.0.1:1/large/\(number)")
+            let large = #"{"description": "x""# + String(repeating: " ", count: 40_000) + "}"
+            #expect(try await a.send("PATCH", "/v1/delegates/\(other.id)", large).status == 200)
             #expect(try await a.send("DELETE", "/v1/keys/\(key.id)", nil, [:]).status == 204)
             _ = try await b.get("/v1/events", key.headers) { $0.status == 401 }
         }
