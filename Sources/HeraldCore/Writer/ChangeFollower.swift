@@ -29,10 +29,16 @@ struct ChangeFollower {
                     path: StoreError.followed,
                     reason: "the list of changes begins at \(first.number), and \(known + 1) is needed")
             }
-            var seen: Set<Change> = []
-            // What was changed several times is read once, at its last change.
-            let changes = sets.flatMap(\.changes).reversed().filter { seen.insert($0).inserted }.reversed()
-            if !seen.isEmpty { apply(Array(changes), try reader.rows(of: seen)) }
+            let changes = sets.flatMap(\.changes)
+            // What was changed several times is read once, at its last change. A delegate is read at its first change: a loop ends
+            // requests for deliveries of a delegate that it does not have.
+            var places: [Change: Int] = [:]
+            for (place, change) in changes.enumerated() {
+                if case .delegate = change, places[change] != nil { continue }
+                places[change] = place
+            }
+            let once = changes.enumerated().filter { places[$0.element] == $0.offset }.map(\.element)
+            if !once.isEmpty { apply(once, try reader.rows(of: Set(once))) }
             hasFound = hasFound || sets.contains { $0.name == name }
             known = last.number
         }

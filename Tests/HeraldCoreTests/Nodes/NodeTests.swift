@@ -74,6 +74,24 @@ struct NodeTests {
         #expect(a.rows(key).map(\.state) == [.dropped])
     }
 
+    @Test("requests for a delegate that is new to its owner are carried out, although it has changed after them")
+    func newDelegate() throws {
+        let (a, b) = (try node(1), try node(2))
+        World.advance([a, b], seconds: 10)
+        a.publish(3)
+        World.advance([a, b], seconds: 1)
+        // The owner reads all of it at once.
+        let keys = (1...8).map { a.register("https://receiver.example/\($0)") }
+        let key = try #require(keys.first { b.process.counts.held.contains($0) })
+        let id = try #require(a.delegate(key)?.id)
+        a.manage(.replay(delegateID: id, after: 0, until: 2))
+        a.manage(.redeliverEvent(id: "n1-3", delegateID: id))
+        a.update(key) { state, _ in state.settings.maxInFlight = 2 }
+        World.advance([a, b], seconds: 10)
+        #expect(b.arrivals(key).sorted() == ["n1-1", "n1-2", "n1-3"])
+        #expect(memory.read { $0.replays.isEmpty && $0.waiting.isEmpty })
+    }
+
     @Test("when a node dies, the others deliver for it at once; what it had not recorded is repeated")
     func death() throws {
         let (a, b) = (try node(1), try node(2))
