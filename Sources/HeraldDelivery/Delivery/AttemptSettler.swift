@@ -67,7 +67,8 @@ final class AttemptSettler {
         switch settlement {
         case .superseded: ledger.becameFirst(callback.lane, key.event)
         case .delivered:
-            if origin == .retry { ledger.end(key) }
+            // A replay may have made a delivery that was given up before, and has its row in the store.
+            if origin != .log, row == nil { ledger.end(key) }
         case .retry(let delay, let attempts, let turn):
             timers.insert(
                 .retry(Retry(delegate: key.delegate, event: key.event, turn: turn)), due: timers.now + delay)

@@ -362,6 +362,26 @@ struct RequestTests {
         #expect(world.contents.replays.count == 1)
     }
 
+    @Test("a delivery that was exhausted is delivered once a replay has made it")
+    func replayOfExhausted() throws {
+        for ordering in WebhookSettings.Ordering.allCases {
+            let world = try World()
+            let key = world.register {
+                $0.ordering = ordering
+                $0.retrySchedule = []
+            }
+            world.answer = { _ in .failure }
+            world.publish(2, subject: "s")
+            world.settle()
+            #expect(world.rows(key).map(\.state) == [.exhausted, .exhausted], "\(ordering)")
+            world.answer = { _ in .success }
+            world.manage(.replay(delegateID: world.delegate(key)?.id ?? "", after: 0, until: 2))
+            world.advance(seconds: 10)
+            #expect(world.arrivals(key) == ["e1", "e2", "e1", "e2"], "\(ordering)")
+            #expect(world.rows(key).isEmpty && world.contents.replays.isEmpty, "\(ordering)")
+        }
+    }
+
     @Test("a replay continues after a crash, and skips events with a row of their own")
     func replayRestarts() throws {
         let world = try World()
