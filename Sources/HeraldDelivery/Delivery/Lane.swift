@@ -183,7 +183,8 @@ package final class Lane {
     /// Whether a replay leaves a delivery out: it has its own row, or the lane has yet to make it in its order.
     /// - Parameter offered: the last event that lanes without a position of their own were offered.
     func makesAnyway(_ sequence: LogPosition, offered: LogPosition) -> Bool {
-        rows[sequence] != nil || ordering != .none && hasAhead(sequence, from: next ?? offered + 1)
+        rows[sequence] != nil || waiting.stored?.currents[sequence] != nil
+            || ordering != .none && hasAhead(sequence, from: next ?? offered + 1)
     }
 
     private func hasAhead(_ sequence: LogPosition, from next: LogPosition) -> Bool {

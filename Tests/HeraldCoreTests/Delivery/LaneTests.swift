@@ -115,6 +115,20 @@ struct LaneTests {
         #expect(lane.waiting.count == 9_999)
     }
 
+    @Test("a replay leaves out a delivery that blocks its subject, also when its row is only in the store")
+    func replayOfStoredRow() {
+        let lane = Lane(WebhookDelegate(1) { $0.ordering = .subject }, next: nil, position: 8, maxWaiting: 8)
+        for event in 1...LogPosition(8) {
+            let delivery = WaitingDelivery(
+                delegate: 1, event: event, attempts: 1, dueAt: event, state: .retrying, subject: "s\(event)")
+            _ = lane.waiting.take(delivery)
+        }
+        let left = lane.waiting.leaveInStore { _ in true }
+        #expect(left == 5 && lane.rows[8] == nil)
+        #expect(lane.makesAnyway(8, offered: 8))
+        #expect(!lane.makesAnyway(9, offered: 9))
+    }
+
     @Test("a restart makes no retry earlier than the schedule says, which may be a week", arguments: [0, 1])
     func longDelay(restarts: Int) throws {
         let world = try World()
