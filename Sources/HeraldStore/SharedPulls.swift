@@ -46,7 +46,7 @@ package enum PullStatement: Int, CaseIterable, Sendable {
         case .namesInRange: return "SELECT sequence, id, type, attributes FROM events WHERE sequence BETWEEN ?1 AND ?2"
         case .before:
             return "SELECT \(columns) FROM leases WHERE delegate = ?1 AND first <= ?2 ORDER BY first, id LIMIT ?3"
-        case .forget: return "DELETE FROM waiting WHERE delegate = ?1 AND state = 1 AND event > ?2"
+        case .forget: return "DELETE FROM waiting WHERE delegate = ?1 AND event > ?2"
         case .dropBehind:
             return "UPDATE waiting SET state = ?3, due_at = ?4 WHERE delegate = ?1 AND state = 1 AND event <= ?2"
         case .remove: return "DELETE FROM leases WHERE delegate = ?1 AND id = ?2"

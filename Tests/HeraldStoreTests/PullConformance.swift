@@ -86,7 +86,7 @@ struct PullConformance {
     }
 
     @Test(
-        "a new position ends all leases of its delegate, drops the retries up to it, and forgets those behind it",
+        "a new position ends all leases of its delegate, drops the retries up to it, and forgets all rows behind it",
         arguments: StoreKind.allCases)
     func seek(_ kind: StoreKind) throws {
         let fixture = try fixture(kind)
@@ -96,7 +96,12 @@ struct PullConformance {
             WaitingDelivery(delegate: delegate, event: event, attempts: 2, dueAt: dueAt, state: state)
         }
         let others = PullLease(delegate: 2, id: "ls_b", createdAt: 10, expiresAt: 50, entries: [PullLease.Entry(8)])
-        try fixture.write { $0.waiting = [row(1, 3), row(1, 4), row(1, 5), row(1, 6, .exhausted), row(2, 5)] }
+        try fixture.write {
+            $0.waiting = [
+                row(1, 1, .exhausted), row(1, 3), row(1, 4), row(1, 5), row(1, 6, .exhausted), row(2, 5),
+                row(2, 6, .exhausted),
+            ]
+        }
         try fixture.transaction { (transaction) throws(StoreError) in
             try transaction.set(lease("ls_a", until: 50, 7))
             try transaction.set(others)
@@ -105,10 +110,11 @@ struct PullConformance {
         }
         _ = try fixture.restart()
         let reader = try fixture.store.makeReader()
+        #expect(try reader.waiting(event: 1) == [row(1, 1, .exhausted)])
         #expect(try reader.waiting(event: 3) == [row(1, 3, .dropped, dueAt: 77)])
         #expect(try reader.waiting(event: 4) == [row(1, 4, .dropped, dueAt: 77)])
         #expect(try reader.waiting(event: 5) == [row(2, 5)])
-        #expect(try reader.waiting(event: 6) == [row(1, 6, .exhausted)])
+        #expect(try reader.waiting(event: 6) == [row(2, 6, .exhausted)])
         #expect(try reader.leases(of: 1, endedBy: .max, limit: 9) == [])
         #expect(try reader.leases(of: 2, endedBy: .max, limit: 9) == [others])
         // So does the end of a delegate.

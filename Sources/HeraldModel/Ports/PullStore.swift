@@ -72,8 +72,8 @@ package protocol PullTransaction: AnyObject {
     func leases(of delegate: DelegateKey, endedBy time: Int64, limit: Int) throws(StoreError) -> [PullLease]
     /// Leases with an event up to this one that has no row of its own, the oldest first.
     func leases(of delegate: DelegateKey, through last: LogPosition, limit: Int) throws(StoreError) -> [PullLease]
-    /// Removes all leases of a delegate, and its deliveries behind a position that wait for a retry. Those up to the position are
-    /// dropped.
+    /// Removes all leases of a delegate, and the rows of its deliveries behind a position, which are made again. Those up to the
+    /// position that wait for a retry are dropped.
     /// - Parameter time: milliseconds since 1970 UTC.
     func forget(_ delegate: DelegateKey, after position: LogPosition, at time: Int64) throws(StoreError)
     /// Inserts or replaces a lease. Ignored for a deleted delegate.

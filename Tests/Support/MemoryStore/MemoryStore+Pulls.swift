@@ -40,13 +40,11 @@ extension MemoryTransaction {
     func forget(_ delegate: DelegateKey, after position: LogPosition, at time: Int64) {
         change { contents in
             contents.pullLeases[delegate] = nil
+            contents.waiting = contents.waiting.filter { $0.key.delegate != delegate || $0.key.event <= position }
             for (key, row) in contents.waiting where key.delegate == delegate && row.state == .retrying {
-                contents.waiting[key] =
-                    key.event > position
-                    ? nil
-                    : WaitingDelivery(
-                        delegate: delegate, event: key.event, attempts: row.attempts, dueAt: time, state: .dropped,
-                        isReplay: row.isReplay, isNamed: row.isNamed, uncounted: row.uncounted)
+                contents.waiting[key] = WaitingDelivery(
+                    delegate: delegate, event: key.event, attempts: row.attempts, dueAt: time, state: .dropped,
+                    isReplay: row.isReplay, isNamed: row.isNamed, uncounted: row.uncounted)
             }
         }
     }
