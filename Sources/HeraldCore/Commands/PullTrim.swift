@@ -67,7 +67,11 @@ struct PullTrim: StoreCommand {
     ) throws(StoreError) -> Int {
         guard let delegate = context.committed.registry.delegate(key: part.delegate),
             let stored = try transaction.pullState(of: part.delegate, lease: nil)
-        else { return 0 }
+        else {
+            // Deleted: nothing would announce its counts, which would be due every second.
+            plan.answers.append { [announcements] in announcements.forget(part.delegate) }
+            return 0
+        }
         var lane = PullLane(delegate, stored, context, transaction, erased: plan.erased)
         let released = try lane.release(through: through)
         let rows = try lane.rows(in: 0...through, limit: Self.rowsOfDelegate)
@@ -123,6 +127,8 @@ final class MissedPulls: Sendable {
             missed[key] = known
         }
     }
+
+    func forget(_ key: DelegateKey) { missed.withLock { $0[key] = nil } }
 
     /// Ends the minute of every delegate.
     func endMinutes() {

@@ -639,6 +639,18 @@ struct PullTests {
         #expect(announcements.due(at: clock.now).isEmpty)
     }
 
+    @Test("what a deleted delegate has missed is forgotten")
+    func missedByDeleted() async throws {
+        let announcements = MissedPulls()
+        announcements.missed(3, by: 99, isAnnounced: false, at: clock.now)
+        #expect(announcements.due(at: clock.now) == [99])
+        bench.hub.submit(
+            PullTrim(
+                parts: [.init(delegate: 99, wanted: [])], through: 0, cause: .age, announcements: announcements))
+        await withCheckedContinuation { done in bench.hub.afterDraining { done.resume() } }
+        #expect(announcements.due(at: clock.now).isEmpty)
+    }
+
     @Test("what retention removes before it is pulled or settled is counted, and announced at most once a minute")
     func retention() async throws {
         let delegate = try await register { $0.events = [.exact("order.paid")] }
