@@ -518,6 +518,13 @@ final class Simulation: @unchecked Sendable {
         for row in contents.waiting.values where erased.contains(row.event) {
             throw fail("\(row) is of an erased event")
         }
+        let attempts = contents.attempts.map {
+            (DeliveryKey(delegate: $0.record.delegate, event: $0.record.event), $0.record)
+        }
+        let last = Dictionary(attempts) { $1 }
+        for (key, row) in contents.waiting where row.state == .exhausted {
+            if let record = last[key], record.succeeded, record.isReplay { throw fail("\(key) was replayed: \(row)") }
+        }
         // One that was given up while its event was cut off goes with the next cut.
         for row in contents.waiting.values where row.event < contents.first && row.state == .retrying {
             throw fail("\(row) is of an event that was cut off")
