@@ -96,6 +96,20 @@ struct FamilyTests {
         #expect(bench.types == ["logged_in", "status_changed", "logged_in", "status_changed"])
     }
 
+    @Test("a later step of an erasure that removes a status leaves none in memory")
+    func erasedLater() async throws {
+        let bench = try Bench()
+        try await bench.post(login("e1"))
+        let hub = bench.bench.hub
+        #expect(hub.committed.auth.status(.default, userID: "1") != nil)
+        await withCheckedContinuation { done in
+            hub.submit(DeliveryWrite(action: .eraseSubject("user:1", after: "key")) { _ in done.resume() })
+        }
+        #expect(bench.bench.store.memory.read { $0.authStatus.isEmpty })
+        #expect(hub.committed.auth.status(.default, userID: "1") == nil)
+        await bench.bench.stop()
+    }
+
     @Test("a status changes with the first login and the next logout, and not in between")
     func derived() async throws {
         let bench = try Bench()

@@ -172,7 +172,8 @@ extension DeliveryWrite: RequestCommand {
             return .erased(erasure)
         case .eraseSubject(let subject, let key):
             let erasure = try transaction.eraseSubject(subject, app: app, after: key, limit: Self.answersOfStep)
-            if key.isEmpty { plan.effects.append(.erasedStatuses(app)) }
+            // The user may have logged in again since the first step.
+            if key.isEmpty || erasure.authStatuses > 0 { plan.effects.append(.erasedStatuses(app)) }
             return .erased(erasure)
         case .erasePending(let subject): return .erased(try erasePending(subject, context, transaction, &plan))
         }
