@@ -205,6 +205,8 @@ extension DeliveryWrite: RequestCommand {
             return changed > 0 ? .count(changed) : .failed(.noEvent(id))
         }
         if logged.event.isDamaged { return .failed(.eventDamaged(id: id)) }
+        // It is sent to none.
+        if logged.event.isErased { return .count(changed) }
         var delegates: [WebhookDelegate] = []
         if let delegateID {
             guard let delegate = registry.delegate(app, id: delegateID) else {

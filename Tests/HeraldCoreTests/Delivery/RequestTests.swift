@@ -530,6 +530,12 @@ struct RequestTests {
         world.advance(seconds: 100_000)
         #expect(!world.arrivals(key).contains("e4"))
         #expect(world.contents.attempts.allSatisfy { $0.record.event == 5 })
+        // Nor is it promised to be.
+        let redelivery = world.manage(.redeliverEvent(id: "e1", delegateID: world.delegate(key)?.id))
+        guard case .count(0) = redelivery else {
+            Issue.record("\(String(describing: redelivery))")
+            return
+        }
         #expect(world.rows(key).isEmpty)
         #expect(world.contents.lanes.isEmpty)
     }
