@@ -370,8 +370,8 @@ package final class Lane {
         let isOutdated = flow.isOutdated(end.start)
         if end.outcome.isSuccess {
             let change = isOutdated ? .none : flow.succeeded(end.start, type: end.type, limits, now: end.now)
-            // A row that was made during the attempt requests another delivery.
-            if end.origin == .retry { waiting.remove(end.sequence) }
+            // A row that was made during the attempt requests another delivery. That of a replayed one may be only in the store.
+            if end.origin == .retry || end.origin != .log && rows[end.sequence] == nil { waiting.remove(end.sequence) }
             waiting.release(end.subject)
             return (.delivered, change)
         }

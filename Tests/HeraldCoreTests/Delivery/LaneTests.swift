@@ -129,6 +129,29 @@ struct LaneTests {
         #expect(!lane.makesAnyway(9, offered: 9))
     }
 
+    @Test("what a replay has delivered is not loaded again while the store still has its row")
+    func loadAfterReplay() throws {
+        let lane = Lane(WebhookDelegate(1), next: nil, position: 8, maxWaiting: 8)
+        let rows = (1...LogPosition(8)).map { event in
+            WaitingDelivery(delegate: 1, event: event, attempts: 1, dueAt: event, state: .retrying)
+        }
+        for row in rows { _ = lane.waiting.take(row) }
+        let left = lane.waiting.leaveInStore { _ in true }
+        #expect(left == 5)
+        lane.replays.append(Replay(id: 1, delegate: 1, cursor: 7, until: 8, createdAt: 0))
+        _ = lane.replays.pass(8)
+        lane.started(8, .replay(1), now: 0)
+        _ = lane.finished(
+            .init(
+                sequence: 8, origin: .replay(1), subject: nil, attempts: 0, outcome: .success,
+                start: .init(at: 0, window: 0, epoch: 0, isProbe: false), now: 0, wall: 0, random: 0))
+        _ = lane.waiting.drop(1)
+        let next = lane.waiting.nextLoad()
+        let load = try #require(next)
+        _ = lane.waiting.loaded(load, Array(rows[3...]))
+        #expect(lane.rows.keys.sorted() == [2, 3, 4, 5, 6, 7])
+    }
+
     @Test("a restart makes no retry earlier than the schedule says, which may be a week", arguments: [0, 1])
     func longDelay(restarts: Int) throws {
         let world = try World()
