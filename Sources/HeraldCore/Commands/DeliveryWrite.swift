@@ -205,15 +205,15 @@ extension DeliveryWrite: RequestCommand {
             return changed > 0 ? .count(changed) : .failed(.noEvent(id))
         }
         if logged.event.isDamaged { return .failed(.eventDamaged(id: id)) }
-        // It is sent to none.
-        if logged.event.isErased { return .count(changed) }
+        // To none if it is erased.
+        let isSent = !logged.event.isErased
         var delegates: [WebhookDelegate] = []
         if let delegateID {
             guard let delegate = registry.delegate(app, id: delegateID) else {
                 return .failed(.noDelegate(delegateID))
             }
-            delegates = [delegate]
-        } else {
+            if isSent { delegates = [delegate] }
+        } else if isSent {
             let recipients = try transaction.recipients(
                 event: logged.sequence, after: lastRecipient, limit: Self.rowsOfStep)
             delegates = recipients.compactMap { registry.delegate(key: $0) }

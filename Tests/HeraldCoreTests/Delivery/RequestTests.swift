@@ -536,6 +536,10 @@ struct RequestTests {
             Issue.record("\(String(describing: redelivery))")
             return
         }
+        guard case .failed = world.manage(.redeliverEvent(id: "e1", delegateID: "dlg_0")) else {
+            Issue.record("there is no such delegate")
+            return
+        }
         #expect(world.rows(key).isEmpty)
         #expect(world.contents.lanes.isEmpty)
     }
