@@ -181,8 +181,8 @@ struct PullLane {
         return leases.reduce(0) { $0 + $1.entries.count }
     }
 
-    /// Moves the position. All leases end. What waits for a retry is dropped if it is not behind the position, and otherwise
-    /// read again.
+    /// Moves the position. All leases end. What waits for a retry is dropped if it is not behind the position. What is behind it is
+    /// read again, also what was given up.
     mutating func begin(after position: LogPosition) throws(StoreError) {
         changesLeases = true
         (named, others) = (nil, LeaseTotals())
