@@ -49,22 +49,28 @@ struct HandshakeTests {
         #expect(try await curl(fixture, "/after") == "/after")
     }
 
-    @Test("an address may begin so many handshakes, and others may begin theirs")
+    @Test("an address may begin so many handshakes, and others may begin theirs; a change of the limit holds at once")
     func perAddress() async throws {
         let fixture = try fixture { $0.maxConnectionsPerAddress = 8 }
         let port = fixture.server.port
-        try await RawHTTP.onThread {
-            for _ in 0..<40 {
-                let client = try RawHTTPClient(port: port, source: 5)
-                client.send("not TLS")
-                _ = try? client.readToEnd()
+        func begin(_ count: Int) async throws {
+            try await RawHTTP.onThread {
+                for _ in 0..<count {
+                    let client = try RawHTTPClient(port: port, source: 5)
+                    client.send("not TLS")
+                    _ = try? client.readToEnd()
+                }
             }
         }
+        try await begin(40)
         // The clock stands still, so the address gets no further ones.
         try await eventually("32 were refused") { fixture.server.statistics.refusedByAddress == 32 }
         #expect(try await curl(fixture, "/other") == "/other")
         fixture.advance(seconds: 1)
         #expect(try await curl(fixture, "/again", source: 5) == "/again")
+        fixture.server.change(allowedHosts: [], maxConnectionsPerAddress: 0)
+        try await begin(20)
+        #expect(fixture.server.statistics.refusedByAddress == 32)
     }
 
     @Test("a trusted proxy may begin any number of handshakes, and names the client of each request")
@@ -133,12 +139,11 @@ struct HandshakeTests {
 
     @Test("handshakes begin at once up to the limit, then a quarter of it per second")
     func allowance() {
-        let client = HandshakeClient(limit: 200, now: 0)
-        #expect((0..<1000).count { _ in client.mayBegin(now: 0) } == 200)
-        #expect((0..<1000).count { _ in client.mayBegin(now: 1_000_000_000) } == 50)
-        #expect((0..<1000).count { _ in client.mayBegin(now: 3_600_000_000_000) } == 200)
-        let unlimited = HandshakeClient(limit: 0, now: 0)
-        #expect((0..<1000).allSatisfy { _ in unlimited.mayBegin(now: 0) })
+        let client = HandshakeClient(now: 0)
+        #expect((0..<1000).count { _ in client.mayBegin(limit: 200, now: 0) } == 200)
+        #expect((0..<1000).count { _ in client.mayBegin(limit: 200, now: 1_000_000_000) } == 50)
+        #expect((0..<1000).count { _ in client.mayBegin(limit: 200, now: 3_600_000_000_000) } == 200)
+        #expect((0..<1000).allSatisfy { _ in client.mayBegin(limit: 0, now: 3_600_000_000_000) })
     }
 
     @Test("a stop ends handshakes in progress, and the port is free")

@@ -1,8 +1,7 @@
 /// How much work the handshakes of one client were. One thread's.
 final class HandshakeClient {
     /// Handshakes that it may begin at once. They come back at a quarter of the limit per second.
-    private var allowance: Double
-    private let limit: Double
+    private var allowance = Double.infinity
     /// Whether it is a proxy with many clients: it has no limit and no share.
     let isTrusted: Bool
     private var refilledAt: Int64
@@ -13,17 +12,16 @@ final class HandshakeClient {
     /// The descriptors of those that can continue, the first one first.
     var ready: [Int32] = []
 
-    /// - Parameter limit: 0 for none.
-    init(limit: Int, isTrusted: Bool = false, now: Int64) {
-        self.limit = isTrusted ? 0 : Double(limit)
+    init(isTrusted: Bool = false, now: Int64) {
         self.isTrusted = isTrusted
-        allowance = self.limit
         refilledAt = now
     }
 
     /// Counts a handshake, unless the client has begun too many.
-    func mayBegin(now: Int64) -> Bool {
-        if limit == 0 { return true }
+    /// - Parameter limit: 0 for none. It may have changed since the last handshake.
+    func mayBegin(limit: Int, now: Int64) -> Bool {
+        if limit == 0 || isTrusted { return true }
+        let limit = Double(limit)
         allowance = min(limit, allowance + limit / 4 * Double(now - refilledAt) / 1e9)
         refilledAt = now
         if allowance < 1 { return false }

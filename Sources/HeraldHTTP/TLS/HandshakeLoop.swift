@@ -244,7 +244,8 @@ final class HandshakeLoop: @unchecked Sendable {
     private func begin(_ descriptor: Int32, _ address: SocketAddress, _ peer: PeerAddress) {
         guard addresses.accepts(peer) else { return reset(descriptor) }
         let client = client(peer)
-        guard client.mayBegin(now: now), makeRoom(for: peer) else {
+        let limit = limitsHandshakes ? addresses.limit : 0
+        guard client.mayBegin(limit: limit, now: now), makeRoom(for: peer) else {
             addresses.countRefusal(of: peer)
             return reset(descriptor)
         }
@@ -271,8 +272,7 @@ final class HandshakeLoop: @unchecked Sendable {
         let key = isTrusted ? peer : peer.client
         if let client = clients[key] { return client }
         if clients.count >= Self.maxClients { clients = clients.filter { $0.value.count > 0 } }
-        let client = HandshakeClient(
-            limit: limitsHandshakes ? addresses.limit : 0, isTrusted: isTrusted, now: now)
+        let client = HandshakeClient(isTrusted: isTrusted, now: now)
         clients[key] = client
         return client
     }
