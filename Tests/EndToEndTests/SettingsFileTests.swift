@@ -91,7 +91,9 @@ struct SettingsFileTests {
     @Test("yields to variables and flags, and `herald config` says where each setting comes from")
     func order() async throws {
         let folder = TemporaryFolder()
-        let path = try file("HERALD_GRACE=1\nHERALD_SOURCE=/file\nHERALD_ORIGIN=file\n", in: folder)
+        // An empty variable of OpenTelemetry counts as not set.
+        let empty = "OTEL_EXPORTER_OTLP_ENDPOINT=\nOTEL_EXPORTER_OTLP_HEADERS=\n"
+        let path = try file("HERALD_GRACE=1\nHERALD_SOURCE=/file\nHERALD_ORIGIN=file\n" + empty, in: folder)
         let environment = ["HERALD_SOURCE": "/variable", "HERALD_ORIGIN": "variable", "HERALD_CONFIG": path]
         let settings = try Settings(arguments: ["--origin", "flag"], environment: environment)
         #expect(settings.graceSeconds == 1 && settings.source == "/variable" && settings.origin == "flag")

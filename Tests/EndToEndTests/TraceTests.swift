@@ -87,12 +87,23 @@ struct TraceTests {
         #expect(!spans.contains { String(decoding: $0.root.bytes, as: UTF8.self).contains("secret") })
     }
 
+    /// The collector is reached with the settings for traces, which win over those for all exports.
     @Test("an event without a trace begins one, and each attempt of it belongs to it, with its error")
     func begun() async throws {
-        let collector = try Receiver { _ in .status(200) }
+        let authority = try CertificateAuthority()
+        let collector = try Receiver(tls: ReceiverTLS(authority))
         defer { collector.close() }
         let count = Counter()
-        let herald = try await Self.start(collector)
+        let folder = TemporaryFolder()
+        let herald = try await Self.start(
+            collector,
+            [
+                "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9",
+                "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": collector.url("/own"),
+                "OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE": try folder.write(authority.pem, to: "ca.pem"),
+                "OTEL_EXPORTER_OTLP_HEADERS": "api-key=all", "OTEL_EXPORTER_OTLP_TRACES_HEADERS": "api-key=own",
+                "OTEL_RESOURCE_ATTRIBUTES": "service.name=none, area=a%2Cb", "OTEL_SERVICE_NAME": "shop",
+            ])
         let receiver = try herald.receiver { _ in .status(count.next() == 1 ? 500 : 204) }
         _ = try await herald.register(receiver.url(), #""retry_schedule": [0.1]"#)
         let event = try await herald.publish()
@@ -106,6 +117,8 @@ struct TraceTests {
         #expect(attempts.map { $0["status"]?.integer } == [2, 0])
         #expect(attempts.map { $0["attributes"]?["error.type"]?.string } == ["500", nil])
         #expect(attempts.map { $0["attributes"]?["http.request.resend_count"]?.integer } == [nil, 1])
+        #expect(collector.requests.allSatisfy { $0.path == "/own" && $0.header("api-key") == "own" })
+        #expect(root["resource"]?["service.name"]?.string == "shop" && root["resource"]?["area"]?.string == "a,b")
     }
 
     @Test("what the publisher does not record is not exported, and its trace is passed on as it is")

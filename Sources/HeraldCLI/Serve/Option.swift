@@ -40,6 +40,9 @@ struct Option: CommandLineFlag, Sendable {
     /// Whether it is a setting of OpenTelemetry.
     static func isStandard(_ name: String) -> Bool { name.hasPrefix("otel-") }
 
+    /// The specification of OpenTelemetry treats an empty variable as one that is not set.
+    func countsAsUnset(_ text: String) -> Bool { text.isEmpty && Self.isStandard(name) }
+
     /// The name of the one that names a file of others.
     static let config = "config"
 

@@ -96,8 +96,7 @@ struct Settings {
                 if isOurs { unknownVariables.append(variable) }
                 continue
             }
-            // The specification of OpenTelemetry treats an empty variable as one that is not set.
-            if text.isEmpty, Option.isStandard(option.name) { continue }
+            if option.countsAsUnset(text) { continue }
             try set(option, text, .environment, named: variable)
         }
         for (option, text) in flags { try set(option, text, .flag, named: "--\(option.name)") }
@@ -149,6 +148,7 @@ struct Settings {
                 try collect { _ throws(SettingsError) in throw .unknown(place, suggestion: nearest) }
                 continue
             }
+            if option.countsAsUnset(entry.value) { continue }
             if option.hides(entry.value), let problem = SecretFile.problem(file.path) {
                 let text = "\(file.path) has a secret, \(entry.variable), and \(problem)"
                 try collect { _ throws(SettingsError) in throw .file(text) }
