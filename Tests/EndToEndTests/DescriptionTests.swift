@@ -41,12 +41,15 @@ struct DescriptionTests {
             "herald_attempt_duration_seconds_bucket{le=\"+Inf\"} 6",
             "herald_attempt_duration_seconds_count 6", "herald_log_last_sequence 6", "herald_log_first_sequence 1",
             "herald_commit_batch_events_sum 6", "herald_intake_events 0", "herald_intake_refused_total 0",
-            "herald_deliveries_missed_total 0", "herald_deliveries_retrying 0",
+            "herald_deliveries_missed_total 0", "herald_deliveries_retrying 0", "herald_deliveries_in_flight 0",
+            "herald_attempt_failures_total{kind=\"failure\"} 3", "herald_attempt_failures_total{kind=\"hang\"} 0",
+            "herald_intake_bytes 0",
         ]
         // The events about the exhausted deliveries are published after these have ended.
         _ = try? await herald.get("/metrics") { page in lines.allSatisfy { page.text.contains("\n\($0)\n") } }
         let page = try await herald.get("/metrics").text
         for line in lines { #expect(page.contains("\n\(line)\n"), "\(line)") }
+        #expect(page.contains(#/\nherald_log_largest_app_bytes{app="default"} [1-9]/#))
         var named: Set<String> = []
         var samples: Set<String> = []
         for line in page.split(separator: "\n") {

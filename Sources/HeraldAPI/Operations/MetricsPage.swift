@@ -21,7 +21,7 @@ struct MetricsPage {
         }
     }
 
-    /// One sample of a metric. Labels need no escaping, because their values are constants.
+    /// One sample of a metric. Labels need no escaping, because their values are constants, and names and ids without quotes.
     struct Sample {
         let labels: [(name: String, value: String)]
         let value: Double
