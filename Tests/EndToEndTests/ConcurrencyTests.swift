@@ -7,7 +7,8 @@ import Testing
 struct ConcurrencyTests {
     @Test("pausing, resuming and changing under load loses nothing and repeats nothing")
     func changesUnderLoad() async throws {
-        let herald = try await HeraldProcess.start()
+        // Two threads that serve requests, and ten that deliver.
+        let herald = try await HeraldProcess.start(["--threads", "12"])
         let book = Book()
         let receiver = try herald.receiver { request in
             book.record(request)
