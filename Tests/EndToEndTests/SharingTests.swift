@@ -100,7 +100,7 @@ final class SharingTests {
         for server in [a, b] { #expect(try await server.stop() == .exited(0)) }
     }
 
-    @Test("each node lists the pending deliveries to the delegates of all nodes")
+    @Test("each node lists the pending deliveries of all nodes, and one node counts what waits for a pull")
     func pending() async throws {
         let servers = [try await start(), try await start()]
         for server in servers {
@@ -124,6 +124,15 @@ final class SharingTests {
             }
             #expect(list.data.allSatisfy { $0["event"]?.string == event })
         }
+        let pull = try await servers[0].post("/v1/delegates", #"{"kind": "pull"}"#).id
+        try await servers[1].publish()
+        var counts: [Bool] = []
+        for server in servers {
+            _ = try await server.get("/v1/delegates/\(pull)") { $0["lag"]?["events"]?.integer == 1 }
+            let page = try await server.get("/metrics").text
+            counts.append(page.contains("\nherald_lane_lag_events{status=\"active\"} 1\n"))
+        }
+        #expect(Set(counts) == [true, false], "one node counts the events that wait for a pull")
         for server in servers { #expect(try await server.stop() == .exited(0)) }
     }
 

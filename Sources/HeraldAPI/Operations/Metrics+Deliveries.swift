@@ -58,7 +58,9 @@ extension Metrics {
         var entries = boards.reduce(into: [:]) { $0.merge($1.allEntries) { $1 } }
         // Read after the snapshots, so that no lane is ahead of it.
         let head = hub.head
-        for delegate in hub.committed.registry.pulls {
+        // Each node has the lanes of all pull delegates: one of them counts a lane, as for webhooks.
+        let shards = hub.nodeMonitor.shards.held
+        for delegate in hub.committed.registry.pulls where shards.contains(delegate.key) {
             if let lane = hub.lane(of: delegate), lane.next ?? .max <= head { entries[delegate.key] = lane }
         }
         let delegates = hub.committed.registry.all
