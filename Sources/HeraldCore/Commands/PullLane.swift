@@ -189,6 +189,7 @@ struct PullLane {
         self.position = position
         try transaction.forget(delegate.key, after: position, at: now)
         change.returnsEvents = true
+        change.isSought = true
     }
 
     mutating func notify(_ notice: DeliveryNotice.Kind) { notices.append(DeliveryNotice(delegate.key, notice)) }

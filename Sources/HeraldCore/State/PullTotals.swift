@@ -19,6 +19,8 @@ struct PullChange: Sendable {
     var missed = 0
     /// There may be something to pull that was not there before.
     var returnsEvents = false
+    /// The position was moved on request. Pulls that wait at other processes may wait for nothing else.
+    var isSought = false
     private(set) var types: [String: (acknowledged: Int, failed: Int)] = [:]
 
     /// - Parameter type: of the event; `nil` if the log no longer has it.

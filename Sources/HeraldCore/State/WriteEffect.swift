@@ -71,7 +71,9 @@ extension WriteEffect {
         case .removeSession(let digest): [.session(digest)]
         case .setApp(let app), .removeApp(let app): [.app(app.key)]
         case .pending(let count, _): [.pending(count.app)]
-        case .recordedAttempts, .known, .nextPending, .refused, .pulled: []
+        // Its pulls are woken, as after a change of the delegate.
+        case .pulled(let change): change.isSought ? [.delegate(change.delegate)] : []
+        case .recordedAttempts, .known, .nextPending, .refused: []
         }
     }
 }

@@ -122,6 +122,31 @@ struct SharedHubTests {
         await bench.stop()
     }
 
+    @Test("a pull that waits at one hub gets the events before which the other one moves the position")
+    func seeking() async throws {
+        let (a, b) = try pair()
+        let delegate = try #require(await a.register("") { $0.kind = .pull })
+        func seek(_ position: LogPosition) async {
+            await a.hub.result(of: PullWrite.self) {
+                PullWrite(delegateID: delegate.id, action: .seek(to: position), completion: $0)
+            }
+        }
+        _ = try await a.post("a.b", id: "e1")
+        await seek(1)
+        await catchUp(b)
+        let pulls = Pulls(hub: b.hub)
+        b.hub.addDelegate(pulls, description: "pulls")
+        let found = Recorder<[String]>()
+        pulls.pull(
+            .init(delegateID: delegate.id, limit: 10, seconds: 3_600) {
+                found.record((try? $0.get())?.events.map(\.event.event.id) ?? [])
+            })
+        try await eventually("it waits") { pulls.kept.waiting == 1 }
+        await seek(0)
+        try await eventually("the event") { found.items == [["e1"]] }
+        for bench in [a, b] { await bench.stop() }
+    }
+
     @Test("keys, sessions, apps and event types made at one hub are at the other, until they are removed")
     func access() async throws {
         let (a, b) = try pair()
