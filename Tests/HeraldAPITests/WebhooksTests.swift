@@ -92,6 +92,16 @@ struct WebhooksTests {
         let invalid = await #expect(throws: HubError.self) { try await hub.webhooks.set(url, events: ["no type"]) }
         #expect(invalid?.fields.map(\.pointer) == ["/events/0"])
         #expect(try await hub.webhooks.list().elements.map(\.id) == [other.id, first.id])
+
+        // The key that its request needs, as over HTTP.
+        var own = WebhookSettings(url: "http://127.0.0.1:9/own")
+        own.request = try Recipe(json: #"{"sign": ["standard_ed25519"], "path": "/{{ id }}"}"#)
+        let signed = try await hub.webhooks.set(own)
+        #expect(signed.signature == .v1a && signed.publicKey != nil)
+        #expect(try await hub.webhooks.add(own).id == signed.id)
+        let event = try await hub.publish("order.placed", 1).event
+        let request = try await hub.webhooks.preview(event.id, to: signed.id)
+        #expect(request.url == "http://127.0.0.1:9/own/\(event.id)" && request.method == "POST")
         await hub.stop(grace: .zero)
     }
 

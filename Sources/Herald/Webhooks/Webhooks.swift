@@ -41,14 +41,14 @@ extension Webhooks {
     /// - Parameters:
     ///   - settings: the URL, the selected events and how to send them.
     ///   - secret: signs the requests; `nil` to create one.
-    ///   - signature: the kind of secret to create.
+    ///   - signature: the kind of secret to create; `nil` for that which the settings need.
     ///   - start: the first events that it gets.
     ///   - replaysCurrentState: whether it first gets the current app state, and the auth status of its subjects.
     /// - Returns: the webhook; with its secret, if it is new.
     /// - Throws: `HubError.invalid`, `.urlTaken`, `.tooMany`, or that the hub can't write.
     @discardableResult
     public func add(
-        _ settings: WebhookSettings, secret: SigningSecret? = nil, signature: SigningSecret.Scheme = .v1,
+        _ settings: WebhookSettings, secret: SigningSecret? = nil, signature: SigningSecret.Scheme? = nil,
         start: EventPoint = .now, replaysCurrentState: Bool = false
     ) async throws(HubError) -> Webhook {
         try await register(settings, secret: secret, signature: signature, start: start) {
@@ -92,10 +92,11 @@ extension Webhooks {
     }
 
     func register(
-        _ settings: WebhookSettings, secret: SigningSecret?, signature: SigningSecret.Scheme = .v1, start: EventPoint,
+        _ settings: WebhookSettings, secret: SigningSecret?, signature: SigningSecret.Scheme? = nil, start: EventPoint,
         _ adjust: (inout RegistryWrite.Registration) -> Void
     ) async throws(HubError) -> Webhook {
-        let key = if let secret { secret } else { try SigningSecret.random(signature) }
+        let scheme = signature ?? settings.request?.keyScheme ?? .v1
+        let key = if let secret { secret } else { try SigningSecret.random(scheme) }
         var registration = RegistryWrite.Registration(settings: settings, secret: key)
         registration.isOwnSecret = secret != nil
         adjust(&registration)
