@@ -41,11 +41,15 @@ struct CallbackProxyTests {
         let plain = try herald.receiver { _ in .status(204) }
         for url in ["https://localhost:\(receiver.port)/", "http://localhost:\(plain.port)/"] {
             _ = try await herald.register(url)
+            _ = try await herald.register(url + "2", #""http_version": "2""#)
         }
         let event = try await herald.publish()
-        _ = try await herald.deliveries(of: event, "delivered", "delivered")
-        #expect(receiver.requests.map { $0.header("host") } == ["localhost:\(receiver.port)"])
-        #expect(plain.requests.map { $0.header("host") } == ["localhost:\(plain.port)"])
+        _ = try await herald.deliveries(of: event, "delivered", "delivered", "delivered", "delivered")
+        for receiver in [receiver, plain] {
+            let host = "localhost:\(receiver.port)"
+            #expect(receiver.requests.map { $0.header("host") } == [host, host])
+            #expect(Set(receiver.requests.map { $0.path + " " + $0.version.rawValue }) == ["/ HTTP/1.1", "/2 HTTP/2"])
+        }
         let word = scheme == "http" ? "CONNECT" : "SOCKS5"
         let targets: Set = ["\(word) 127.0.0.1:\(receiver.port) -", "\(word) 127.0.0.1:\(plain.port) -"]
         try await eventually("the proxy prints both") { Set(proxy.targets) == targets }
