@@ -82,6 +82,8 @@ extension Hub {
         sending.certificateAuthorities = options.certificateAuthorities
         let sealer = try options.sealer()
         let configuration = try options.configuration()
+        sending.capacity = callbacks(ofEach: options.deliveryThreads)
+        sending.maxConnections = min(sending.maxConnections, sending.capacity * 2)
         let resolver = Resolver()
         do {
             let hub = try Hub(
@@ -94,6 +96,14 @@ extension Hub {
             resolver.close()
             throw error
         }
+    }
+
+    /// How many callbacks may be open on each thread. Each may leave an idle connection behind, and two thirds of the file
+    /// descriptors are for the app.
+    private static func callbacks(ofEach threads: Int) -> Int {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return 2 }
+        return min(4096, max(2, Int(min(limit.rlim_cur, 1 << 20)) / 6 / threads))
     }
 
     /// Writes the error to standard error and ends the process at once with status 74 (`EX_IOERR`), without `atexit`
