@@ -161,6 +161,27 @@ struct LibraryTests {
         #expect(unusable?.fields.map(\.pointer) == ["/source", "/certificateAuthorities"])
     }
 
+    @Test("a denied network is not called; once there is a master key, the folder opens with it alone")
+    func closing() async throws {
+        func key(_ byte: UInt8) -> String { Data(repeating: byte, count: 32).base64EncodedString() }
+        let plain = try await makeHub { $0.deniedNetworks = ["127.0.0.2/32"] }
+        let denied = await #expect(throws: HubError.self) { try await plain.webhooks.add("http://127.0.0.2:9/") }
+        #expect(denied?.fields.map(\.pointer) == ["/url"])
+        let webhook = try await plain.webhooks.add("http://127.0.0.1:9/")
+        await plain.stop(grace: .zero)
+
+        let sealed = try await makeHub { $0.masterKey = key(1) }
+        #expect(try await sealed.webhooks.get(webhook.id).signature == .v1)
+        await sealed.stop(grace: .zero)
+        for other in [nil, key(2)] {
+            let error = await #expect(throws: HubError.self) { _ = try await makeHub { $0.masterKey = other } }
+            guard case .store(.sealed) = error else {
+                Issue.record("\(String(describing: error))")
+                continue
+            }
+        }
+    }
+
     @Test("the values of events that are published together are counted together")
     func values() async throws {
         let hub = try await makeHub { $0.maxPublicationBytes = 16_777_216 }
