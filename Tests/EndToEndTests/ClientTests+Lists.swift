@@ -74,12 +74,17 @@ struct ClientListTests {
 
     @Test("the ids of narrow tables are completed in bodies and positions of requests, too")
     func shortIDsInBodies() async throws {
-        let list = #"{"data": [{"id": "dlg_01000001"}, {"id": "evt_01000002"}], "next_cursor": null}"#
+        let list = """
+            {"data": [{"id": "dlg_01000001"}, {"id": "evt_01000002"}, {"id": "key_01000003"}], "next_cursor": null}
+            """
         let server = try Receiver { _ in .status(200, body: list) }
         defer { server.close() }
         for (arguments, id) in [
             (["keys", "create", "W", "--scope", "consume", "--delegate", "dlg_…000001", "--json"], "dlg_01000001"),
             (["delegates", "seek", "dlg_01000001", "--to", "evt_…000002", "--json"], "evt_01000002"),
+            (["delegates", "replay", "dlg_01000001", "--from", "evt_…000002", "--json"], "evt_01000002"),
+            (["delegates", "replay", "dlg_1", "--from=earliest", "--until", "evt_…000002", "--json"], "evt_01000002"),
+            (["delegates", "add", "http://a.example/", "--start", "evt_…000002", "--json"], "evt_01000002"),
         ] {
             let run = try await Client.run(arguments, server: server.url())
             #expect(server.requests.last?.text.contains("\"\(id)\"") == true, "\(run.text)")
@@ -87,6 +92,10 @@ struct ClientListTests {
         for arguments in [["events", "feed"], ["listen"]] {
             let run = try await Client.run(arguments + ["--after", "evt_…000002"], server: server.url())
             #expect(server.requests.last?.path.hasSuffix("=evt_01000002") == true, "\(run.text)")
+        }
+        for (command, path) in [("rotate", "/v1/keys/key_01000003/rotate"), ("revoke", "/v1/keys/key_01000003")] {
+            let run = try await Client.run(["keys", command, "key_…000003", "--json"], server: server.url())
+            #expect(server.requests.last?.path == path, "\(run.text)")
         }
     }
 

@@ -221,9 +221,11 @@ enum DelegateCommands {
         guard let from = call["from"] else {
             throw CommandError("--from is missing: an event's id, a time, or earliest.")
         }
+        let first = try ShortID.event(from, call)
+        let last = try call["until"].map { text throws(CommandError) in try ShortID.event(text, call) }
         let body = JSONWriter.document {
-            $0.member("from", from)
-            $0.member("until", ifPresent: call["until"])
+            $0.member("from", first)
+            $0.member("until", ifPresent: last)
             $0.member("only", ifPresent: call["only"])
         }
         let isDry = call.has("dry-run")

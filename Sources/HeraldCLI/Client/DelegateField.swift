@@ -7,6 +7,8 @@ struct DelegateField: Sendable {
 
     private enum Form: Sendable {
         case text
+        /// An event, or another word.
+        case position
         case number
         case json
         /// `true` if the flag is present.
@@ -69,8 +71,8 @@ struct DelegateField: Sendable {
         WebhookField.all.compactMap(DelegateField.init) + tls + [
             preset,
             DelegateField(
-                "start", "ID|TIME|now|earliest", "Where to begin: an event, a time, 1h ago, ... Default: now.", .text,
-                only: .registration, values: ["now", "earliest"], time: .past),
+                "start", "ID|TIME|now|earliest", "Where to begin: an event, a time, 1h ago, ... Default: now.",
+                .position, only: .registration, values: ["now", "earliest"], time: .past),
             DelegateField(
                 "replay-current-state", nil, "Send the current state first.", .yes, only: .registration),
             signature,
@@ -171,6 +173,7 @@ struct DelegateField: Sendable {
         if text == "default" { return .value(JSONNull()) }
         switch form {
         case .text: return .value(text)
+        case .position: return .value(try ShortID.event(text, call))
         case .file: return .value(String(decoding: try Input.file(text), as: UTF8.self))
         case .number: return try number(text)
         case .json: return try Input.json(text, "--" + flag.name)

@@ -34,7 +34,7 @@ extension Command {
                 name: "revoke", summary: "end a key at once", arguments: [id],
                 flags: [Confirmation.flag] + Flags.client,
                 action: .run { call throws(CommandError) in
-                    let key = call.arguments[0]
+                    let key = try ShortID.key(call.arguments[0], call)
                     let client = try APIClient(call)
                     try Confirmation.ask(call, isNamed: true) { "End the key \(key) of \(client.server), for ever?" }
                     let answer = try client.send("DELETE", ["v1", "keys", key])
@@ -69,6 +69,7 @@ private enum KeyCommands {
     static func rotate(_ call: Invocation) throws(CommandError) {
         let overlap = try call.number("overlap", 0...604_800)
         let body = JSONWriter.document { $0.member("overlap_seconds", ifPresent: overlap) }
-        try Listing.show(call, "POST", ["v1", "keys", call.arguments[0], "rotate"], body: body)
+        let key = try ShortID.key(call.arguments[0], call)
+        try Listing.show(call, "POST", ["v1", "keys", key, "rotate"], body: body)
     }
 }

@@ -13,6 +13,10 @@ enum ShortID {
         try resolve(text, call, "events", limit: maxEvents)
     }
 
+    static func key(_ text: String, _ call: Invocation) throws(CommandError) -> String {
+        try resolve(text, call, "keys", limit: nil)
+    }
+
     private static func resolve(
         _ text: String, _ call: Invocation, _ list: String, limit: Int?
     ) throws(CommandError) -> String {
