@@ -80,6 +80,8 @@ struct AuditTests {
             return result.text
         }
         #expect(try await run("delegates", "list", "--app", "shop").contains(delegate.id))
+        let inShop = environment.merging(["HERALD_APP": "shop"]) { $1 }
+        #expect(try await Binary.run(["delegates", "list"], environment: inShop).text.contains(delegate.id))
         #expect(try await run("audit").contains("portal"))
         #expect(try await run("apps", "link", "shop").contains("127.0.0.1:\(herald.port)/?portal=app_"))
         _ = try await run("apps", "create", "third", "--max-delegates", "7")

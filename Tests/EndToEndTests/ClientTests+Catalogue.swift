@@ -13,8 +13,10 @@ struct ClientCatalogueTests {
         #expect(try await client.run("event-types", "list").text == "No types have a description.")
         let set = try await client.run(
             "event-types", "set", "order.paid", "--description", "Paid in full", "--schema",
-            #"{"type": "object", "required": ["amount"]}"#, "--example={\"amount\": 1}", "--check", "enforce", "--json")
+            #"{"type": "object", "required": ["amount"]}"#, "--example={\"amount\": 1}", "--check", "enforce",
+            "--assert-formats", "--json")
         #expect(try set.document().text("check") == "enforce", "\(set.text)")
+        #expect(try set.document()["assert_formats"]?.bool == true, "\(set.text)")
         let list = try await client.run("event-types", "list")
         #expect(list.lines.count == 2 && list.lines[1].hasPrefix("order.paid  enforce  yes "), "\(list.text)")
         #expect(list.lines[1].hasSuffix("  Paid in full"))

@@ -70,6 +70,21 @@ struct ClientListTests {
         #expect(explained.end == .exited(0) && explained.text.hasPrefix("matches"), "\(explained.text)")
         let none = try await client.run("delegates", "show", "dlg_…000000")
         #expect(none.end == .exited(64) && none.text.contains("--output wide"), "\(none.text)")
+        // Flags that no other test gives. The server refuses unknown parameters.
+        for words in [
+            "stats --interval 5min --since 30m --until 1s --delegate \(short)", "stats --type order.paid",
+            "stats --all-apps", "events list --id-prefix evt_ --delivery retrying", "audit --limit 1",
+            "events scheduled --subject a --limit 1", "events refused --limit 1",
+            "delegates attempts \(delegate) --event \(event) --limit 1", "delegates replays \(delegate) --all",
+            "delegates preview \(delegate) --event \(event)",
+            "deliveries cancel --delegate \(short) --event \(event) --type order.* --subject a --dry-run",
+            "deliveries cancel --error 5xx --failed-since 1h --since 1h --until 1s --dry-run",
+            "apps create shop --events-per-second 5 --max-stored-bytes 1000000",
+        ] {
+            let run = try await Client.run(
+                words.split(separator: " ").map(String.init), server: "http://127.0.0.1:\(herald.port)")
+            #expect(run.end == .exited(0), "\(words): \(run.text)")
+        }
     }
 
     @Test("the ids of narrow tables are completed in bodies and positions of requests, too")
@@ -128,7 +143,7 @@ struct ClientListTests {
         let good = try await herald.register(receiver.url("/good")).id
         let listener = try ChildProcess(
             try Binary.path(),
-            ["attempts", "--outcome", "failed", "--server", "http://127.0.0.1:\(herald.port)"])
+            ["attempts", "--outcome", "failed", "--delegate", bad, "--server", "http://127.0.0.1:\(herald.port)"])
         defer { listener.signal(9) }
         try await eventually("it listens") { listener.text.contains("Listening to") }
         let event = try await herald.publish()
