@@ -33,6 +33,7 @@ enum ExitCode {
         (noInput, "a file cannot be read"),
         (unavailable, "no Herald server was reached"),
         (software, "the server failed"),
+        (cannotCreate, "a file cannot be made, such as that of the profiles"),
         (inputOutput, "the output cannot be written"),
         (temporary, "the server is busy or starting: try later"),
     ]
