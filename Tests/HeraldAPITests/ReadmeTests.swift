@@ -58,20 +58,29 @@ struct ReadmeTests {
 
     @Test("every herald command that is shown exists, with its flags")
     func commands() throws {
-        var count = 0
-        for page in try Repository.pages() {
-            for block in CodeBlock.all(in: try Repository.text(page)) where block.language == "console" {
-                for arguments in block.heraldCommands {
-                    count += 1
-                    do throws(CommandError) {
-                        _ = try CommandParser.parse(arguments)
-                    } catch {
-                        Issue.record("\(page): herald \(arguments.joined(separator: " ")): \(error.description)")
-                    }
+        func check(_ block: CodeBlock, of page: String) {
+            for arguments in block.heraldCommands {
+                do throws(CommandError) {
+                    _ = try CommandParser.parse(arguments)
+                } catch {
+                    Issue.record("\(page): herald \(arguments.joined(separator: " ")): \(error.description)")
                 }
             }
         }
+        var count = 0
+        for page in try Repository.pages() {
+            for block in CodeBlock.all(in: try Repository.text(page)) where block.language == "console" {
+                count += block.heraldCommands.count
+                check(block, of: page)
+            }
+        }
         #expect(count >= 8)
+        var commands = Command.all
+        while let command = commands.popLast() {
+            commands += command.commands
+            let examples = command.examples.map { "$ \($0)\n" }.joined()
+            check(CodeBlock(language: "console", text: examples), of: "the help of \(command.name)")
+        }
     }
 
     @Test("the version is the same in the program, the API description and the change log")
