@@ -114,7 +114,7 @@ struct ClientListTests {
         }
     }
 
-    @Test("a client certificate is shown to a server that requires one; half of it is refused")
+    @Test("a client certificate of flags or variables is shown to a server that requires one; half of it is refused")
     func clientCertificate() async throws {
         let (authority, clients) = (try CertificateAuthority(), try CertificateAuthority())
         let server = try Receiver(tls: ReceiverTLS(authority, clientAuthority: clients)) { _ in
@@ -133,6 +133,14 @@ struct ClientListTests {
         let half = try await Client.run(list + certificate, server: server.url(""))
         #expect(half.end == .exited(64) && half.text.contains("--client-key is missing"), "\(half.text)")
         #expect(server.requestCount == 1)
+        let variables = [
+            "HERALD_SERVER": server.url(""), "HERALD_CERTIFICATE_AUTHORITIES": ca,
+            "HERALD_CLIENT_CERTIFICATE": certificate[1], "HERALD_CLIENT_KEY": key[1],
+            "HERALD_KEY_FILE": try folder.write(MadeKey.admin.text + "\n", to: "access-key"),
+        ]
+        let named = try await Binary.run(["delegates", "list"], environment: variables)
+        #expect(named.end == .exited(0), "\(named.text)")
+        #expect(server.requests.last?.header("authorization") == "Bearer " + MadeKey.admin.text)
     }
 
     @Test("attempts are shown as they end, those of one result if wanted")
