@@ -84,7 +84,7 @@ struct RegistrationTests {
         #expect(other.problem == "conflict")
         #expect(other.errors == ["/url"])
         #expect(other.string("detail")?.contains(created.id) == true)
-        #expect(try await herald.get("/v1/delegates?kind=webhook").data.count == 1)
+        #expect(try await herald.get("/v1/delegates?kind=webhook").data.count == 2)
     }
 
     @Test("delegates with one URL each get their events in their own requests, also after a crash")
