@@ -31,11 +31,11 @@ struct PullTests {
         #expect(first.status == 200 && ids(first) == ["o1", "o2"] && first["more"]?.bool == true)
         #expect(event(first)?["data"]?.compactText == #"{"n": 1}"#)
         let lease = first.string("lease") ?? ""
-        let leases = try await herald.get(path + "/leases")
-        #expect(leases.data.map { $0.text("lease") } == [lease] && leases.data.first?["events"]?.integer == 2)
-
         let rest = try await herald.post(path + "/pull", "")
         #expect(ids(rest) == ["o3", "o4", "o5"] && rest["more"]?.bool == false)
+        let newest = try await herald.get(path + "/leases?limit=1")
+        let older = try await herald.get(path + "/leases?cursor=\(newest.string("next_cursor") ?? "none")").data
+        #expect((newest.data + older).map { $0["events"]?.integer } == [3, 2] && older.last?.text("lease") == lease)
         #expect(try await herald.post(path + "/pull?wait=0", "")["lease"]?.isNull == true)
         let extended = try await herald.post(path + "/extend", #"{"lease": "\#(lease)", "ack_seconds": 600}"#)
         #expect(extended.status == 200 && extended.string("expires_at") ?? "" > first.string("expires_at") ?? "")

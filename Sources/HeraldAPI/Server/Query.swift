@@ -74,10 +74,10 @@ struct Query {
     }
 
     /// The cursor of a list that is ordered by id: an id.
-    /// - Parameter prefix: the prefix of the ids, such as `dlg_`.
+    /// - Parameter prefix: the prefix of the ids, such as `dlg_`, before 26 characters.
     func cursor(ofIDs prefix: String) throws(Problem) -> String? {
         guard let cursor = self["cursor"] else { return nil }
-        guard cursor.hasPrefix(prefix), cursor.utf8.count == 30 else { throw .noCursor }
+        guard cursor.hasPrefix(prefix), cursor.utf8.count == prefix.utf8.count + 26 else { throw .noCursor }
         return cursor
     }
 
