@@ -1,4 +1,4 @@
-"""Validates recorded responses against openapi.yaml with openapi-schema-validator.
+"""Validates recorded responses, and the examples of responses, against openapi.yaml with openapi-schema-validator.
 
 usage: validate.py RESPONSES, a file with a line for each response: {"method", "path", "status", "type", "body"}.
 """
@@ -62,9 +62,22 @@ def problems(entry):
     return [f"{'/'.join(map(str, error.absolute_path))}: {error.message[:200]}" for error in found]
 
 
+def examples():
+    """What is wrong with the examples of responses."""
+    for path, item in DOCUMENT["paths"].items():
+        for method, operation in item.items():
+            if method == "parameters":
+                continue
+            for status, response in operation["responses"].items():
+                for content in resolve(response).get("content", {}).values():
+                    for name, example in content["examples"].items() if "$ref" in content["schema"] else []:
+                        for error in validator(content["schema"]["$ref"]).iter_errors(resolve(example)["value"]):
+                            yield f"the example {name} of {method.upper()} {path} {status}: {error.message[:200]}"
+
+
 def main(path):
     counts = collections.Counter()
-    wrong = collections.Counter()
+    wrong = collections.Counter(examples())
     for line in open(path, encoding="utf-8"):
         entry = json.loads(line)
         found = problems(entry)
