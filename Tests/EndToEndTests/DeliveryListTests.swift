@@ -335,6 +335,7 @@ struct DeliveryListTests {
             found += page.data.map { $0["delegate"]?.string }
             #expect(page["counts"]?["delivered"]?.integer == 2)
             cursor = page.string("next_cursor").map { "&cursor=\($0)" } ?? ""
+            #expect(page.header("link") == (cursor.isEmpty ? nil : "<\(path)?limit=1\(cursor)>; rel=\"next\""))
         }
         #expect(found == [bad, good, other] && cursor.isEmpty)
         let delivered = try await herald.get(path + "?state=delivered")

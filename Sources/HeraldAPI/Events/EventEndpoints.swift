@@ -98,12 +98,14 @@ struct EventEndpoints: Sendable {
             let logged = try DeliverySelection.intactEvent(id, call.app, reader)
             let all = try DeliveryStory.all(of: logged, hub, reader)
             let page = DeliveryStory.Page(all, state: state, after: last, limit: limit)
-            call.send { json in
+            let next = page.next.map { "\($0.rank).\(call.sealed($0.delegate, .delegate))" }
+            let link = next.map { call.link(toNext: query.with("cursor", $0)) } ?? []
+            call.send(link) { json in
                 json.object("counts") { counts in
                     for state in DeliveryStory.Page.order { counts.member(state.rawValue, page.counts[state] ?? 0) }
                 }
                 json.array("data", of: page.stories) { $1.members(of: $0, event: logged.event, call.seal) }
-                json.member("next_cursor", page.next.map { "\($0.rank).\(call.sealed($0.delegate, .delegate))" })
+                json.member("next_cursor", next)
             }
         }
     }
