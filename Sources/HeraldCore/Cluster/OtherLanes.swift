@@ -83,10 +83,13 @@ final class OtherLanes: Sendable {
     private func entries(_ lanes: [LanePosition]) -> [DelegateKey: LaneSnapshots.Entry] {
         var entries: [DelegateKey: LaneSnapshots.Entry] = [:]
         for lane in lanes {
-            let isFailing = committed.registry.delegate(key: lane.delegate)?.state.failingSince != nil
+            let delegate = committed.registry.delegate(key: lane.delegate)
+            // Its owner alone knows the rest.
+            let flow = FlowStatus(
+                circuit: delegate?.state.failingSince == nil ? .closed : .open,
+                concurrency: delegate?.settings.maxInFlight ?? 1)
             entries[lane.delegate] = .init(
-                cursor: lane.cursor, inFlight: 0, retrying: 0, replays: 0,
-                flow: FlowStatus(circuit: isFailing ? .open : .closed), next: lane.position + 1)
+                cursor: lane.cursor, inFlight: 0, retrying: 0, replays: 0, flow: flow, next: lane.position + 1)
         }
         return entries
     }
