@@ -173,8 +173,10 @@ struct DeliveryTests {
         var posted: Set<String> = []
         for _ in 0..<20 { posted.insert(try await herald.publish()) }
         // Deliveries that fail in a row open the breaker; it probes a second later.
-        let failing = try await herald.get("/v1/delegates/\(id)") { $0.string("status") == "failing" }
+        let failing = try await herald.get("/v1/delegates/\(id)") { $0["flow"]?["next_probe_at"]?.timestamp != nil }
+        #expect(failing.string("status") == "failing" && failing["flow"]?["circuit"]?.string == "open")
         #expect(failing.string("status_reason")?.isEmpty == false)
+        _ = try await herald.get("/v1/delegates/\(id)") { $0["flow"]?["limited_by"]?.string == "circuit_open" }
         #expect(try await herald.get("/v1/delegates?status=failing").data.count == 1)
         let second = try Receiver(port: first.port)
         defer { second.close() }
