@@ -84,7 +84,7 @@ final class OtherLanes: Sendable {
         var entries: [DelegateKey: LaneSnapshots.Entry] = [:]
         for lane in lanes {
             let delegate = committed.registry.delegate(key: lane.delegate)
-            // Its owner alone knows the rest.
+            // The rest is in the memory of its owner.
             let flow = FlowStatus(
                 circuit: delegate?.state.failingSince == nil ? .closed : .open,
                 concurrency: delegate?.settings.maxInFlight ?? 1)
