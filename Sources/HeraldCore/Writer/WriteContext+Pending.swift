@@ -124,18 +124,3 @@ extension Submission {
             data: Array(event.data), deliverAt: pending.dueAt)
     }
 }
-
-extension EventDraft {
-    /// The draft of an event that was checked when it was scheduled.
-    fileprivate init(due event: Event, mayExist: Bool) {
-        var family = Family.none
-        switch event.family {
-        case .auth, .appState:
-            var (values, errors) = (PublicationLimits.maxValues, [FieldError]())
-            let draft = EventDraft(event: event, mayExist: mayExist)
-            if let checked = draft.checked(app: event.app, at: "", values: &values, &errors) { family = checked.family }
-        case .service, .other: break
-        }
-        self.init(checked: event, mayExist: mayExist, family: family, bringsTime: true, deliverAt: nil)
-    }
-}

@@ -49,6 +49,20 @@ extension EventDraft {
 }
 
 extension EventDraft {
+    /// The draft of an event that was checked when it was scheduled. Since then it may have an id and an attribute that no
+    /// publisher can give (``Event/qualified()``), so only its family is read.
+    package init(due event: Event, mayExist: Bool) {
+        var family = Family.none
+        switch event.family {
+        case .auth, .appState:
+            var (subject, errors) = (event.subject, [FieldError]())
+            let found = EventInput.readFamily(event.type, &subject, event.document?.root, &errors)
+            if errors.isEmpty { family = found }
+        case .service, .other: break
+        }
+        self.init(checked: event, mayExist: mayExist, family: family, bringsTime: true, deliverAt: nil)
+    }
+
     private static func problem(_ error: JSONError) -> String {
         switch error.reason {
         case .tooManyValues: "has too many JSON values: all events together may have \(PublicationLimits.maxValues)"

@@ -198,6 +198,20 @@ struct PendingTests {
         await bench.stop()
     }
 
+    @Test("a built-in family sets its value, also of an event whose id another source has")
+    func familyOfQualified() async throws {
+        let bench = try bench()
+        let other = Event("a.b", id: "in", attributes: [KeyValue("source", "/a")])
+        _ = try await bench.hub.publish([EventDraft(event: other, mayExist: true)])
+        let login = draft("in", in: 1_000, type: "auth.logged_in", data: #"{"user":{"id":42}}"#)
+        #expect(try await bench.hub.publish([login]).map(\.disposition) == [.scheduled])
+        clock.advance(seconds: 1)
+        try await eventually("the login") { log.count == 3 }
+        #expect(memory.read { $0.authStatus.values.first?.isLoggedIn } == true)
+        #expect(memory.read { $0.events.last?.type } == "auth.status_changed")
+        await bench.stop()
+    }
+
     @Test("a transaction that fails, or whose outcome is unknown, publishes each event once")
     func failures() async throws {
         let bench = try bench()
