@@ -54,10 +54,14 @@ extension PendingWrite: RequestCommand {
     private func change(
         _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan
     ) throws(StoreError) -> Outcome {
-        if try transaction.event(app: app, id: id) != nil { return .failed(.alreadyPublished(id: id)) }
+        let logged = try transaction.event(app: app, id: id)?.event
         guard let found = try transaction.pending(app: app, id: id) else {
-            return .failed(.notFound("There is no scheduled event with the id \(id)."))
+            return .failed(
+                logged == nil
+                    ? .notFound("There is no scheduled event with the id \(id).") : .alreadyPublished(id: id))
         }
+        // An event of another source may have the id, and the scheduled one is published under another id then.
+        if let logged, logged.hasSource(of: found.event) { return .failed(.alreadyPublished(id: id)) }
         switch action {
         case .move(let dueAt):
             // A time that was not given is that of the delivery.

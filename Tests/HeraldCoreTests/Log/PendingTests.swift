@@ -212,6 +212,23 @@ struct PendingTests {
         await bench.stop()
     }
 
+    @Test("an event can be moved and cancelled after one of another source was published with its id")
+    func otherSource() async throws {
+        let bench = try bench()
+        _ = try await bench.hub.publish([draft("a", in: 1_000)])
+        let other = Event("a.b", id: "a", attributes: [KeyValue("source", "/a")])
+        let posted = try await bench.hub.publish([EventDraft(event: other, mayExist: true)])
+        #expect(posted.map(\.disposition) == [.accepted])
+        #expect(await change(bench, "a", .move(to: clock.wall + 2_000)) == nil)
+        #expect(await change(bench, "a", .cancel) == nil)
+        #expect(bench.hub.committed.pending.total == 0)
+        #expect(await change(bench, "a", .cancel)?.problem == .alreadyPublished)
+        clock.advance(seconds: 3)
+        _ = try await bench.post("c.d", id: "b")
+        #expect(log == ["a", "b"])
+        await bench.stop()
+    }
+
     @Test("a transaction that fails, or whose outcome is unknown, publishes each event once")
     func failures() async throws {
         let bench = try bench()
