@@ -39,6 +39,19 @@ final class SharingTests {
         for server in [a, b] { #expect(try await server.stop() == .exited(0)) }
     }
 
+    @Test("an app state that one node has set is the one that another node does not change")
+    func unchangedState() async throws {
+        let (a, b) = (try await start(), try await start())
+        for number in 1...50 {
+            let body = #"{"state": "s\#(number)"}"#
+            let set = try await a.send("PUT", "/v1/app-state", body)
+            let kept = try await b.send("PUT", "/v1/app-state?if_changed=true", body)
+            #expect(kept.status == 200 && kept.string("state") == "s\(number)")
+            #expect(kept.header("etag") == set.header("etag"))
+        }
+        for server in [a, b] { #expect(try await server.stop() == .exited(0)) }
+    }
+
     @Test("the feed of each node has the events of all nodes, once and in order, and continues at another node")
     func feed() async throws {
         let (a, b) = (try await start(), try await start())

@@ -155,7 +155,10 @@ struct StateEndpoints: Sendable {
                 guard let state = hub.committed.appState.state(call.app) else { return nil }
                 return (state.eventID, { $0.members(of: state) })
             } otherwise: { () throws(Problem) in
-                try sendAppState(call)
+                try call.answer(from: hub) { reader in
+                    guard let state = try reader.appState(call.app) else { return send(call, nil) }
+                    call.send([.init("ETag", "\"\(state.eventID)\"")]) { $0.members(of: state) }
+                }
             }
         }
     }
@@ -221,7 +224,11 @@ struct StateEndpoints: Sendable {
                 }
                 // A refused request has another span.
                 trace?.end(200, posted.contains { $0.disposition == .accepted } ? [draft] : [], call)
-                if let (etag, members) = current() { return call.send([.init("ETag", "\"\(etag)\"")], members) }
+                // What has not changed may be in the store only: another process has just set it.
+                let isInMemory = !posted.contains { $0.disposition == .unchanged }
+                if isInMemory, let (etag, members) = current() {
+                    return call.send([.init("ETag", "\"\(etag)\"")], members)
+                }
                 call.attempt(otherwise)
             })
     }
