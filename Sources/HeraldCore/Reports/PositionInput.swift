@@ -36,7 +36,7 @@ package enum PositionInput: Equatable, Sendable {
         -> LogPosition
     {
         switch self {
-        case .now: head + 1
+        case .now: try Self.end(reader, head) + 1
         case .earliest: try reader.firstEvent()
         case .event(let id): try Self.sequence(of: id, reader, app, pointer)
         case .time(let time): try reader.sequence(since: time)
@@ -49,12 +49,17 @@ package enum PositionInput: Equatable, Sendable {
     package func last(in reader: any StoreReader, app: AppKey, head: LogPosition, pointer: String) throws -> LogPosition
     {
         switch self {
-        case .now: head
+        case .now: try Self.end(reader, head)
         case .earliest: try reader.firstEvent()
         case .event(let id): try Self.sequence(of: id, reader, app, pointer)
         case .time(let time): try reader.lastEvent(through: time)
         case .after(let position): min(max(0, position), head)
         }
+    }
+
+    /// The end of the log, of which other processes may have appended more than memory has.
+    private static func end(_ reader: any StoreReader, _ head: LogPosition) throws -> LogPosition {
+        max(head, try reader.lastEvent())
     }
 
     private static func sequence(

@@ -147,6 +147,34 @@ struct SharedHubTests {
         for bench in [a, b] { await bench.stop() }
     }
 
+    @Test("a replay and a move of a position go to the end of the log, although the hub has not heard of it yet")
+    func ends() async throws {
+        let (a, b) = try pair()
+        let delegate = try #require(await a.register())
+        let (isHeld, gate) = (Flag(), Flag())
+        defer { gate.set() }
+        b.hub.afterDraining {
+            isHeld.set()
+            try? blockUntil("the other hub may follow") { gate.isSet }
+        }
+        try await eventually("its writer is held") { isHeld.isSet }
+        let last = b.hub.head
+        for number in 1...2 { _ = try await a.post("a.b", id: "e\(number)") }
+        #expect(b.hub.head == last)
+        let reader = memory.makeReader()
+        let plan = ReplayPlan(from: .event(id: "e1"), until: .now, only: .all)
+        let found = try plan.action(for: delegate, b.hub, reader)
+        if case .replay(_, let after, let until)? = found.action {
+            #expect(until == a.hub.head && after == a.hub.head - 2)
+        } else {
+            Issue.record("no replay")
+        }
+        let next = try PositionInput.now.first(in: reader, app: .default, head: b.hub.head, pointer: "/to")
+        #expect(next == a.hub.head + 1)
+        gate.set()
+        for bench in [a, b] { await bench.stop() }
+    }
+
     @Test("keys, sessions, apps and event types made at one hub are at the other, until they are removed")
     func access() async throws {
         let (a, b) = try pair()
