@@ -99,6 +99,29 @@ struct AdmittedStreamTests {
         for output in streams { access.ended(output) }
     }
 
+    @Test("a stream ends within two seconds after its key is revoked at another process")
+    func revokedElsewhere() async throws {
+        let memory = MemoryStore()
+        let (a, b) = (
+            try Hub.inMemory(store: memory, clock: clock.clock), try Hub.inMemory(store: memory, clock: clock.clock)
+        )
+        defer { for hub in [a, b] { hub.stop(grace: 0) } }
+        let access = AccessControl(hub: b, operatorKey: "an operator's key of these tests")
+        let text = try KeyText(id: a.ids.next("key_", time: clock.wall))
+        await submit(
+            .addKey(APIKey(id: text.id, name: "", scopes: [.read], digest: text.digest, createdAt: clock.wall)), to: a)
+        try await eventually("the other one has the key") { access.principal(Array(text.text.utf8)[...]) != nil }
+        let admitted = try #require(access.principal(Array(text.text.utf8)[...]))
+        let output = Output()
+        access.admitted(output, admitted)
+        await submit(.revokeKey(id: text.id), to: a)
+        try await eventually("the other one refuses the key") { !access.isValid(admitted) }
+        #expect(!output.hasEnded)
+        clock.advance(seconds: 2)
+        b.after(milliseconds: 0) {}
+        try await eventually("the stream ends") { output.hasEnded }
+    }
+
     @Test("a session that ends between two reads of the clock is over, and ends nothing else")
     func endsMeanwhile() async throws {
         let reads = Atomic(Int.max)

@@ -22,8 +22,8 @@ final class AdmittedStreams: Sendable {
         var isWatched = false
     }
 
-    /// Seconds between two checks for expiration.
-    static let interval = 5
+    /// Seconds between two checks for expiration, and for what was ended at another process.
+    static let interval = 1
 
     private let entries = Mutex(Entries())
 
