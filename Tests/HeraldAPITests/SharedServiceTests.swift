@@ -18,6 +18,7 @@ struct SharedServiceTests {
             hub = try Hub.inMemory(store: memory, clock: clock)
             var configuration = HeraldService.Configuration()
             configuration.operatorKey = "an operator's key of these tests"
+            configuration.servesSvix = true
             var serving = HTTPServerConfiguration(maxBodyBytes: PublicationLimits.defaultBytes)
             // A test whose thread waits for others must not be cut off.
             serving.requestDeadlineSeconds = 600
@@ -100,6 +101,43 @@ struct SharedServiceTests {
         #expect(try await a.send("GET", "/v1/delegates", key: wrong).0 == 401)
         #expect(try await a.send("GET", "/v1/delegates/none", key: operatorKey).0 == 404)
         #expect(try await a.send("GET", "/v1/nowhere", key: operatorKey).0 == 404)
+        for node in [a, b] { await node.stop() }
+    }
+
+    @Test("a key of another app that one makes can be rotated and revoked at the other at once")
+    func keysOfApps() async throws {
+        let memory = MemoryStore()
+        let (a, b) = (try Node(memory), try Node(memory))
+        #expect(try await a.send("POST", "/v1/apps", key: operatorKey, body: #"{"name":"other"}"#).0 == 201)
+        for _ in 1...20 {
+            let made = try await a.send(
+                "POST", "/v1/keys", key: operatorKey, body: #"{"name":"k","scopes":["read"],"app":"other"}"#)
+            let id = try member("id", of: made.1)
+            let rotated = try await b.send("POST", "/v1/keys/\(id)/rotate", key: operatorKey)
+            #expect(rotated.0 == 201, "\(rotated)")
+            let next = try member("id", of: rotated.1)
+            #expect(try await a.send("DELETE", "/v1/keys/\(next)", key: operatorKey).0 == 204)
+            #expect(try await b.send("DELETE", "/v1/keys/\(id)", key: operatorKey).0 == 204)
+        }
+        for node in [a, b] { await node.stop() }
+    }
+
+    @Test("an application and an endpoint of Svix's API that one makes with PUT are changed by the PUT of the other")
+    func svixPut() async throws {
+        let memory = MemoryStore()
+        let (a, b) = (try Node(memory), try Node(memory))
+        for number in 1...20 {
+            let app = "/api/v1/app/app-\(number)"
+            let endpoint = #"{"url":"http://127.0.0.1:9/\#(number)"}"#
+            var statuses: [Int] = []
+            for node in [a, b] {
+                statuses.append(try await node.send("PUT", app, key: operatorKey, body: #"{"name":"one"}"#).0)
+            }
+            for node in [b, a] {
+                statuses.append(try await node.send("PUT", app + "/endpoint/e", key: operatorKey, body: endpoint).0)
+            }
+            #expect(statuses == [201, 200, 201, 200])
+        }
         for node in [a, b] { await node.stop() }
     }
 

@@ -49,18 +49,23 @@ struct KeyEndpoints: Sendable {
         let overlap = try KeyInput.overlap(call.optionalJSON())
         let text = try newText(hub.clock.wall())
         let replacement = AccessWrite.NewKey(id: text.id, digest: text.digest)
-        try write(
-            call, .rotateKey(id: call.parameters[0], replacement: replacement, overlap: overlap), app: owner(call),
-            showing: text)
+        try change(
+            call, .rotateKey(id: call.parameters[0], replacement: replacement, overlap: overlap), showing: text)
     }
 
-    private func revoke(_ call: Call) throws(Problem) {
-        try write(call, .revokeKey(id: call.parameters[0]), app: owner(call))
-    }
+    private func revoke(_ call: Call) throws(Problem) { try change(call, .revokeKey(id: call.parameters[0])) }
 
-    /// The app of the key in the path. The id is sufficient, because the scope `admin`, which these routes need,
-    /// applies to every app.
-    private func owner(_ call: Call) -> AppKey { hub.committed.keys.entry(id: call.parameters[0])?.key.app ?? call.app }
+    /// Changes the key in the path, in its app. The id is sufficient, because the scope `admin`, which these routes need, applies
+    /// to every app.
+    private func change(_ call: Call, _ action: AccessWrite.Action, showing text: KeyText? = nil) throws(Problem) {
+        let id = call.parameters[0]
+        if let entry = hub.committed.keys.entry(id: id) {
+            return try write(call, action, app: entry.key.app, showing: text)
+        }
+        try call.afterLooking(hub) { () throws(Problem) in
+            try write(call, action, app: hub.committed.keys.entry(id: id)?.key.app ?? call.app, showing: text)
+        }
+    }
 
     private func newText(_ now: Int64) throws(Problem) -> KeyText {
         guard let text = try? KeyText(id: hub.ids.next("key_", time: now)) else { throw .noRandomness }

@@ -177,6 +177,19 @@ final class Call: Sendable {
         if !taken { throw .tooManyReads }
     }
 
+    /// Runs the body when memory has what other processes have just made.
+    func afterLooking(_ hub: Hub, _ body: @escaping @Sendable () throws(Problem) -> Void) throws(Problem) {
+        guard hub.canCatchUp else { return try body() }
+        let pending = deadline()
+        let isTaken = hub.catchUp { [self] error in
+            defer { withExtendedLifetime(pending) {} }
+            if let error { return send(Problem(error)) }
+            // Not on the writer's thread: it may read a large request.
+            attempt { () throws(Problem) in try answer(from: hub) { _ in try body() } }
+        }
+        if !isTaken { throw .tooManyLooks }
+    }
+
     // MARK: Reading
 
     func query(_ known: String...) throws(Problem) -> Query { try query(known) }

@@ -58,11 +58,16 @@ extension SvixEndpoints {
     /// Changes the application, or creates the one with this `uid`.
     private func putApplication(_ call: Call) throws(Problem) {
         let word = call.parameters[0]
-        guard let app = hub.committed.apps.find(word) else {
+        if let app = hub.committed.apps.find(word) { return try replace(app, call) }
+        try call.afterLooking(hub) { () throws(Problem) in
+            if let app = hub.committed.apps.find(word) { return try replace(app, call) }
             var input = try SvixApplicationInput(call.json(), isPatch: false, uid: word)
             try input.check()
-            return try write(call, .add(id: hub.ids.next("app_", time: hub.clock.wall()), input.settings))
+            try write(call, .add(id: hub.ids.next("app_", time: hub.clock.wall()), input.settings))
         }
+    }
+
+    private func replace(_ app: App, _ call: Call) throws(Problem) {
         let input = try SvixApplicationInput(call.json(), isPatch: false, uid: app.settings.name)
         try write(call, .update(id: app.id, ifVersion: nil, change: input.change))
     }

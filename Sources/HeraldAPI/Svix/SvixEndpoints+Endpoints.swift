@@ -83,12 +83,17 @@ extension SvixEndpoints {
 
     /// Changes the endpoint, or creates the one with this `uid`.
     private func putEndpoint(_ call: Call) throws(Problem) {
-        guard (try? endpoint(call)) != nil else {
-            let word = call.parameters[0]
-            // The id of an endpoint that was deleted, or of another app, makes no endpoint.
-            if word.hasPrefix("dlg_") { throw .svixNotFound("endpoint", word) }
-            return try create(call, SvixEndpointInput(call.json(), isNew: true, isWhole: true, uid: word))
+        if (try? endpoint(call)) != nil { return try replace(call) }
+        let word = call.parameters[0]
+        // The id of an endpoint that was deleted, or of another app, makes no endpoint.
+        if word.hasPrefix("dlg_") { throw .svixNotFound("endpoint", word) }
+        try call.afterLooking(hub) { () throws(Problem) in
+            if (try? endpoint(call)) != nil { return try replace(call) }
+            try create(call, SvixEndpointInput(call.json(), isNew: true, isWhole: true, uid: word))
         }
+    }
+
+    private func replace(_ call: Call) throws(Problem) {
         try change(call, SvixEndpointInput(call.json(), isNew: false, isWhole: true), isWhole: true)
     }
 
