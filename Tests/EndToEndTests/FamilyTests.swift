@@ -66,6 +66,9 @@ struct FamilyTests {
         let tenant = try await herald.send("PUT", "/v1/auth/tenant%2F42", #"{"status": "logged_in"}"#)
         #expect(tenant.status == 200 && tenant.string("user_id") == "tenant/42", "\(tenant.text)")
         #expect(try await herald.get("/v1/auth/tenant%2F42").string("status") == "logged_in")
+        try await herald.publish("auth.logged_in", #""data": {"user": {"id": "CORP\\zoe"}}"#)
+        let domain = try await herald.get("/v1/auth/CORP%5Czoe")
+        #expect(domain.string("user_id") == #"CORP\zoe"# && domain.string("status") == "logged_in", "\(domain.text)")
         #expect(
             try await herald.send("PUT", "/v1/auth/1", #"{"status": "logged_out"}"#).string("status") == "logged_out")
     }

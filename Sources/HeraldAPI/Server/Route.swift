@@ -13,7 +13,7 @@ final class Route: Sendable {
     let segments: [Segment]
     /// Whether the body may also be a CloudEvent.
     let takesCloudEvents: Bool
-    /// Whether a parameter may contain a slash, as `%2F`: for ids of events and users.
+    /// Whether a parameter may contain a slash or a backslash, as `%2F` or `%5C`: for ids of events and users.
     let takesSlashes: Bool
     /// Whether the response is a stream of Server-Sent Events.
     let isStream: Bool
@@ -102,7 +102,8 @@ struct RouteTable: Sendable {
             route.segments.count == segments.count
                 && zip(route.segments, segments).allSatisfy { $0 == .parameter ? !$1.isEmpty : $0 == .literal($1) }
         }
-        if candidates.first?.takesSlashes != true, parameters.contains(where: { $0.contains("/") }) {
+        let isDoubtful = parameters.contains { $0.contains("/") || $0.contains("\\") }
+        if isDoubtful, candidates.first?.takesSlashes != true {
             throw Self.doubtful
         }
         guard let first = candidates.first else { return .unknownPath }
@@ -119,7 +120,7 @@ struct RouteTable: Sendable {
     }
 
     private static let doubtful = Problem.malformedPath(
-        "The path must not contain . or .. segments, nor %5C; %2F is for the ids of events and users alone.")
+        "The path must not contain . or .. segments; %2F and %5C are for the ids of events and users alone.")
 
     /// The segments, as received and decoded once. A path that another decoder, before or after this one, could read
     /// differently is refused.
@@ -133,7 +134,7 @@ struct RouteTable: Sendable {
             } catch {
                 throw .malformedPath("The path \(error.rawValue).")
             }
-            guard text != ".", text != "..", !text.contains("\\") else { throw doubtful }
+            guard text != ".", text != ".." else { throw doubtful }
             decoded.append(text)
         }
         return (raw, decoded)
