@@ -10,6 +10,11 @@ package enum SecretText {
 
     package static func print(_ bytes: [UInt8]) -> String { prefix + Base64.encode(bytes) }
 
+    /// The text of a secret of Svix, whose prefix is optional. Base 64 may begin with `wh`, too.
+    package static func prefixed(_ text: String) -> String {
+        text.hasPrefix("wh") && text.contains("_") ? text : prefix + text
+    }
+
     /// Parses the text of a secret. The error never quotes the text.
     package static func parse(_ text: String) throws(KeyTextError) -> [UInt8] {
         let bytes = try KeyTextError.decode(text, after: prefix)

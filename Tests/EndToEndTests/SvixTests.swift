@@ -109,6 +109,9 @@ struct SvixTests {
         #expect(put.string("description") == "" && put.id == first.id)
         #expect(try await herald.send("PUT", "\(path)/dlg_00000000000000000000000000", "{}").status == 404)
         #expect(try await herald.get(path).data.count == 2)
+        let bare = "wh" + String(repeating: "A", count: 41) + "="
+        _ = try await herald.post(path, #"{"url": "https://three.example/", "uid": "3", "secret": "\#(bare)"}"#)
+        #expect(try await herald.get("\(path)/3/secret").string("key") == "whsec_" + bare)
     }
 
     @Test("an error names the field that the request has")

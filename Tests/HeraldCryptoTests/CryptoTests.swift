@@ -21,6 +21,13 @@ import Testing
         }
     }
 
+    @Test("a secret of Svix gets the prefix that it lacks", arguments: ["wh", "", "whsec"])
+    func prefixes(start: String) {
+        let bare = start + String(repeating: "A", count: 40 - start.utf8.count)
+        #expect(SecretText.prefixed(bare) == "whsec_" + bare)
+        for prefix in ["whsec_", "whsk_"] { #expect(SecretText.prefixed(prefix + bare) == prefix + bare) }
+    }
+
     @Test("a signature is that of the published Standard Webhooks example")
     func standardWebhooks() throws {
         let key = try SecretText.parse("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")

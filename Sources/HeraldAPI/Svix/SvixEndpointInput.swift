@@ -1,3 +1,4 @@
+import HeraldCrypto
 import HeraldJSON
 import HeraldModel
 import HeraldRuntime
@@ -88,8 +89,8 @@ struct SvixEndpointInput {
             copy("headers", as: "headers")
             if let channels { object.member("filter", .raw(SvixChannels.filter(channels))) }
             if let secret = given.nonNull("secret") {
-                if let text = secret.string, !text.hasPrefix("wh") {
-                    object.member("secret", "whsec_" + text)
+                if let text = secret.string {
+                    object.member("secret", SecretText.prefixed(text))
                 } else {
                     copy("secret", as: "secret")
                 }

@@ -184,7 +184,7 @@ extension SvixEndpoints {
         var brought: SigningSecret?
         if let value = document.nonNull("key"), let text = reader.text(value, "/key") {
             do throws(KeyTextError) {
-                brought = try SigningSecret(standard: text.hasPrefix("wh") ? text : "whsec_" + text)
+                brought = try SigningSecret(standard: SecretText.prefixed(text))
             } catch {
                 reader.wrong("/key", error.description)
             }

@@ -1,3 +1,4 @@
+import HeraldCrypto
 import HeraldJSON
 import HeraldModel
 
@@ -100,7 +101,7 @@ struct SvixServer: ForeignService {
                     $0.member("body", "data")
                     $0.member("sign", ["svix"])
                 }
-                object.member("secret", secret.hasPrefix("wh") ? secret : "whsec_" + secret)
+                object.member("secret", SecretText.prefixed(secret))
                 if let values = headers["headers"], values.count > 0 {
                     object.member("headers", values)
                 }
