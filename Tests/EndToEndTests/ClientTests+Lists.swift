@@ -90,7 +90,8 @@ struct ClientListTests {
     @Test("the ids of narrow tables are completed in bodies and positions of requests, too")
     func shortIDsInBodies() async throws {
         let list = """
-            {"data": [{"id": "dlg_01000001"}, {"id": "evt_01000002"}, {"id": "key_01000003"}], "next_cursor": null}
+            {"data": [{"id": "dlg_01000001"}, {"id": "evt_01000002"}, {"id": "key_01000003"}, {"id": "app_01000004"}],
+            "next_cursor": null}
             """
         let server = try Receiver { _ in .status(200, body: list) }
         defer { server.close() }
@@ -111,6 +112,11 @@ struct ClientListTests {
         for (command, path) in [("rotate", "/v1/keys/key_01000003/rotate"), ("revoke", "/v1/keys/key_01000003")] {
             let run = try await Client.run(["keys", command, "key_…000003", "--json"], server: server.url())
             #expect(server.requests.last?.path == path, "\(run.text)")
+        }
+        for command in ["show", "change", "delete --yes"] {
+            let words = ["apps"] + command.split(separator: " ").map(String.init)
+            let run = try await Client.run(words + ["app_…000004", "--json"], server: server.url())
+            #expect(server.requests.last?.path == "/v1/apps/app_01000004", "\(run.text)")
         }
     }
 

@@ -19,7 +19,7 @@ extension Command {
             Command(
                 name: "show", summary: "show one app", arguments: [name], flags: Flags.client,
                 action: .run { call throws(CommandError) in
-                    try Listing.show(call, "GET", ["v1", "apps", call.arguments[0]])
+                    try Listing.show(call, "GET", AppCommands.path(call))
                 }),
             Command(
                 name: "change", summary: "change the name, the quotas or the portal of an app",
@@ -29,19 +29,20 @@ extension Command {
                 examples: ["herald apps change shop --portal-title 'The shop' --portal-logo logo.png"],
                 action: .run { call throws(CommandError) in
                     let body = try AppCommands.body(call, name: call["name"])
-                    try Listing.show(call, "PATCH", ["v1", "apps", call.arguments[0]], body: body)
+                    try Listing.show(call, "PATCH", AppCommands.path(call), body: body)
                 }),
             Command(
                 name: "delete", summary: "delete an app, with its delegates, keys and streams", arguments: [name],
                 flags: [Confirmation.flag] + Flags.client,
                 action: .run { call throws(CommandError) in
                     let client = try APIClient(call)
+                    let path = try AppCommands.path(call)
                     try Confirmation.ask(call) { () throws(CommandError) in
-                        "Delete the app \(call.arguments[0]) of \(client.server), with its delegates, keys and streams?"
+                        "Delete the app \(path[2]) of \(client.server), with its delegates, keys and streams?"
                     }
-                    let answer = try client.send("DELETE", ["v1", "apps", call.arguments[0]])
+                    let answer = try client.send("DELETE", path)
                     try Listing(call).print(
-                        answer, "The app \(call.arguments[0]) was deleted, with its delegates, keys and streams.")
+                        answer, "The app \(path[2]) was deleted, with its delegates, keys and streams.")
                 }),
             Command(
                 name: "link", summary: "create a link that opens the dashboard of an app", arguments: [name],
@@ -87,12 +88,17 @@ private enum AppCommands {
         }
     }
 
+    static func path(_ call: Invocation) throws(CommandError) -> [String] {
+        ["v1", "apps", try ShortID.app(call.arguments[0], call)]
+    }
+
     static func link(_ call: Invocation) throws(CommandError) {
         let link = try PortalLink(call)
         let client = try APIClient(call)
         // Its error names the argument; that of the link names a field.
-        _ = try client.send("GET", ["v1", "apps", call.arguments[0]])
-        try link.print(client, app: call.arguments[0])
+        let path = try path(call)
+        _ = try client.send("GET", path)
+        try link.print(client, app: path[2])
     }
 
     static func audit(_ call: Invocation) throws(CommandError) {

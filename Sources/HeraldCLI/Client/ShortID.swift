@@ -17,6 +17,10 @@ enum ShortID {
         try resolve(text, call, "keys", limit: nil)
     }
 
+    static func app(_ text: String, _ call: Invocation) throws(CommandError) -> String {
+        try resolve(text, call, "apps", limit: nil)
+    }
+
     private static func resolve(
         _ text: String, _ call: Invocation, _ list: String, limit: Int?
     ) throws(CommandError) -> String {
