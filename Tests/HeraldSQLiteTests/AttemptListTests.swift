@@ -1,3 +1,4 @@
+import HeraldCore
 import HeraldModel
 import HeraldStore
 import HeraldTestSupport
@@ -147,6 +148,23 @@ struct AttemptListTests {
         query.before = nil
         query.succeeded = false
         #expect(try reader.rest(of: query) == nil)
+    }
+
+    @Test("a list ends where retention has removed its next page, and does not begin again")
+    func removed() throws {
+        let store = try store("removed")
+        defer { store.close() }
+        try write(store, (1...LogPosition(20 + AttemptQuery.maxWork)).map { attempt(1, $0) })
+        let reader = try reader(store)
+        var query = AttemptQuery(delegate: 1)
+        query.before = 15
+        let search = AttemptSearch(query)
+        #expect(try search.page(reader).found.map(\.record.event) == (1...14).reversed())
+        try store.transaction { (transaction) throws(StoreError) in
+            _ = try transaction.removeAttempts(through: 18, limit: 100)
+        }
+        let (found, next) = try search.page(reader)
+        #expect(found.isEmpty && next == nil)
     }
 
     @Test("contains every attempt after erasures, removals, rollbacks and kills")

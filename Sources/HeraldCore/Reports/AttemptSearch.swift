@@ -42,10 +42,22 @@ package struct AttemptSearch: Sendable {
                 if found.count == query.limit { return (found, found.last?.id) }
                 found.append(attempt)
             }
-            guard let last = read.last, read.count == part.limit else { return (found, try reader.rest(of: part)) }
+            guard let last = read.last, read.count == part.limit else { return (found, try rest(of: part, reader)) }
             part.before = last.id
         }
         return (found, part.before)
+    }
+
+    /// The attempt before which a search continues that has found fewer than its limit.
+    private func rest(of part: AttemptQuery, _ reader: any StoreReader) throws(StoreError) -> Int64? {
+        guard let rest = try reader.rest(of: part) else { return nil }
+        // Without the attempt of the cursor, the search began at the newest one. Retention removes older ones first.
+        if let before = part.before, rest > before,
+            try reader.attempts(after: before - 1, limit: 1).first?.id != before
+        {
+            return nil
+        }
+        return rest
     }
 
     private func matches(_ record: AttemptRecord) -> Bool {
