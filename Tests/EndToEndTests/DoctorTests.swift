@@ -1,5 +1,7 @@
 import HeraldModel
+import HeraldRuntime
 import HeraldTestSupport
+import HeraldWebhooks
 import Testing
 
 @testable import HeraldCLI
@@ -94,6 +96,21 @@ struct DoctorTests {
         let flags = Doctor.retention(fitting: bytes).split(separator: " ").map(String.init)
         let retention = try Settings(arguments: flags, environment: [:]).retention
         #expect((retention.bytes ?? .max) + (retention.attemptBytes ?? .max) <= Int64(bytes), "\(flags)")
+    }
+
+    @Test("with one address that callbacks must not reach, the host is not called")
+    func addresses() throws {
+        let url = try CallbackURL("https://shop.example/hooks")
+        let addresses = ["93.184.215.14", "10.1.2.3"].compactMap { IPAddress($0) }
+        func state(_ addressGuard: AddressGuard, mayCall expected: Bool) -> Finding.State? {
+            var doctor = Doctor(Settings())
+            let mayCall = doctor.mayCall(url, at: addresses, addressGuard)
+            #expect(mayCall == expected)
+            return doctor.report.findings.first?.state
+        }
+        let network = try NetworkRule(parsing: "10.1.0.0/16")
+        #expect(state(AddressGuard(), mayCall: false) == .failure)
+        #expect(state(AddressGuard(allow: [network]), mayCall: true) == .ok)
     }
 
     @Test("a folder is on the file system of the longest mount point")

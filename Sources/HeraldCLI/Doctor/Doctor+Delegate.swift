@@ -51,20 +51,7 @@ extension Doctor {
             return fail("url", "callbacks must not reach \(url.host): \(rule)", Self.advice(on: rule, url))
         }
         ok("url", url.text)
-        guard let addresses = addresses(of: url) else { return }
-        var allowed: [IPAddress] = []
-        for address in addresses {
-            switch guardian.authorize(address: address, port: url.port, host: url.address == nil ? url.host : nil) {
-            case .allowed: allowed.append(address)
-            case .refused(let rule):
-                add(
-                    Finding(
-                        check: "guard", state: addresses.count > 1 ? .warning : .failure,
-                        text: "callbacks must not reach \(address): \(rule)", advice: Self.advice(on: rule, url)))
-            }
-        }
-        guard !allowed.isEmpty else { return }
-        ok("guard", "callbacks may reach \(allowed.map(\.description).joined(separator: ", "))")
+        guard let addresses = addresses(of: url), mayCall(url, at: addresses, guardian) else { return }
         let proxies = ProxyRules(settings.callbackProxy, overrides: settings.callbackProxyOverrides)
         // A proxy may reach what this machine does not.
         guard proxies.proxy(of: "", host: url.host) == nil else {
@@ -72,7 +59,23 @@ extension Doctor {
                 "connection", "callbacks to \(url.host) connect through a proxy, which this command does not use",
                 "start the server, and call the delegate: herald delegates test ID")
         }
-        request(url, allowed)
+        request(url, addresses)
+    }
+
+    /// As for the sender: if one address is refused, the host is not called.
+    mutating func mayCall(_ url: CallbackURL, at addresses: [IPAddress], _ guardian: AddressGuard) -> Bool {
+        var isAllowed = true
+        for address in addresses {
+            let host = url.address == nil ? url.host : nil
+            if case .refused(let rule) = guardian.authorize(address: address, port: url.port, host: host) {
+                fail("guard", "callbacks must not reach \(address): \(rule)", Self.advice(on: rule, url))
+                isAllowed = false
+            }
+        }
+        if isAllowed {
+            ok("guard", "callbacks may reach \(addresses.map(\.description).joined(separator: ", "))")
+        }
+        return isAllowed
     }
 
     /// `nil` if there are none.
