@@ -97,7 +97,9 @@ struct ListenTests {
     func slowReceiver() async throws {
         let local = try Receiver { _ in .delayed(milliseconds: 10) }
         let herald = try await HeraldProcess.start()
-        let child = try await Self.start(["listen", "--forward-to", local.url(), "--events", "n.*"], at: herald)
+        // Without a scheme, although there is one in the query.
+        let url = "127.0.0.1:\(local.port)/hooks?from=http://a"
+        let child = try await Self.start(["listen", "--forward-to", url, "--events", "n.*"], at: herald)
         let padding = String(repeating: "x", count: 60_000)
         for number in 1...200 { try await herald.publish("n.counted", "\"data\": [\(number), \"\(padding)\"]") }
         let requests = await local.requests(200)
@@ -105,6 +107,7 @@ struct ListenTests {
             (try? JSONDocument(parsing: request.body))?["data"]?.elements.first { _ in true }?.integer
         }
         #expect(numbers == Array(1...200))
+        #expect(requests.first?.path == "/hooks?from=http://a")
         child.signal(15)
         #expect(try await child.ended() == .exited(0))
     }

@@ -54,8 +54,10 @@ final class Forwarder {
 
     private static func url(_ call: Invocation) throws(CommandError) -> String {
         let given = call["forward-to"] ?? ""
+        // A query may contain another URL.
+        let hasScheme = given.prefix { $0 != "?" }.contains("://")
         do throws(CallbackURLError) {
-            return try CallbackURL(given.contains("://") ? given : "http://" + given).text
+            return try CallbackURL(hasScheme ? given : "http://" + given).text
         } catch {
             throw CommandError("--forward-to is \"\(given)\": that URL \(error).")
         }
