@@ -158,9 +158,9 @@ extension SQLiteStore {
         OR EXISTS (SELECT 1 FROM waiting WHERE waiting.event = span.event AND delegate = ?1)
         """
 
-    /// For lanes with a row: the outcomes beyond their position, as partial checkpoints write them (`CheckpointBuilder`). Most
-    /// of these have fewer attempts together. A replay may be far ahead of its lane, whose row would then span all events in
-    /// between.
+    /// For lanes with a row: the outcomes beyond their position, as partial checkpoints write them (`CheckpointBuilder`).
+    /// The last attempts of the table include those of such checkpoints. A replay may be far ahead of its lane: the lane's row
+    /// would then span all events in between, so attempts of replays do not count.
     static let decidedAhead = """
         SELECT attempts.delegate, attempts.event FROM attempts CROSS JOIN lanes ON lanes.delegate = attempts.delegate
         WHERE id > (SELECT max(id) FROM attempts) - \(AttemptHeads.round) AND attempts.event > lanes.position

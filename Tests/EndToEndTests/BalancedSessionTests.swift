@@ -33,16 +33,18 @@ struct BalancedSessionTests {
         return try await balancer.send("GET", "/v1/delegates", nil, headers).status == 200 ? headers : nil
     }
 
+    /// A node on the database, with an admin key.
+    private func start(on url: String) async throws -> HeraldProcess {
+        try await HeraldProcess.start(
+            command: ["serve", "--listen", "127.0.0.1:0", "--log-format", "json", "--store", url],
+            adminKey: MadeKey.admin.text)
+    }
+
     @Test("a key and a link of an app that another node has just made")
     func provisioning() async throws {
         let url = try PostgresServer.shared().makeDatabase()
         defer { try? PostgresServer.shared().drop(url) }
-        func start() async throws -> HeraldProcess {
-            try await HeraldProcess.start(
-                command: ["serve", "--listen", "127.0.0.1:0", "--log-format", "json", "--store", url],
-                adminKey: MadeKey.admin.text)
-        }
-        let (first, second) = (try await start(), try await start())
+        let (first, second) = (try await start(on: url), try await start(on: url))
         for number in 0..<20 {
             let app = #""app": "shop-\#(number)""#
             #expect(try await first.post("/v1/apps", #"{"name": "shop-\#(number)"}"#).status == 201)
@@ -61,12 +63,7 @@ struct BalancedSessionTests {
     func balanced() async throws {
         let url = try PostgresServer.shared().makeDatabase()
         defer { try? PostgresServer.shared().drop(url) }
-        func start() async throws -> HeraldProcess {
-            try await HeraldProcess.start(
-                command: ["serve", "--listen", "127.0.0.1:0", "--log-format", "json", "--store", url],
-                adminKey: MadeKey.admin.text)
-        }
-        var balancer = Balancer([try await start(), try await start()])
+        var balancer = Balancer([try await start(on: url), try await start(on: url)])
         let bearer = ["Authorization": "Bearer \(MadeKey.admin.text)", "Sec-Fetch-Site": "none"]
         #expect(try await balancer.send("POST", "/v1/apps", #"{"name": "shop"}"#, bearer).status == 201)
         var sessions: [[String: String]] = []
@@ -75,7 +72,7 @@ struct BalancedSessionTests {
             if number == 25 {
                 let second = balancer.nodes.removeLast()
                 try await second.stop()
-                balancer.nodes.append(try await start())
+                balancer.nodes.append(try await start(on: url))
             }
             if let headers = try await signIn(&balancer, #"{"key": "\#(MadeKey.admin.text)"}"#) {
                 sessions.append(headers)

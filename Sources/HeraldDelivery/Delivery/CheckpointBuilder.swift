@@ -169,7 +169,7 @@ struct CheckpointBuilder {
 
     /// Makes a partial checkpoint of the oldest attempts, and of the rows of their deliveries, if there are too many to write at
     /// once. They may be on disk before the lane positions that include them, so a restart searches for outcomes beyond
-    /// those positions. Returns `nil` if `take` must make the checkpoint.
+    /// those positions. `nil` if the checkpoint must be whole (`take`).
     mutating func takePart() -> Checkpoint? {
         // If nothing was published since the last checkpoint, no publisher waits for the writer, and one commit is
         // cheaper than several. A delivery that is exhausted is written with its notice.
@@ -208,7 +208,7 @@ struct CheckpointBuilder {
         }
     }
 
-    /// Makes a checkpoint without positions, if they are not due. Returns `nil` if `take` must make the checkpoint.
+    /// Makes a checkpoint without positions, if they are not due. `nil` if the checkpoint must be whole (`take`).
     mutating func takeOutcomes(now: Int64) -> Checkpoint? {
         guard hasOutcomes, !isUrgent, now < positionsDue else { return nil }
         var checkpoint = Checkpoint()

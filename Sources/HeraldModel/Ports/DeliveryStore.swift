@@ -60,8 +60,8 @@ package protocol DeliveryReader: AnyObject {
     /// Deliveries of a delegate in state `retrying`, with their subjects: a part of those that its lane does not have in
     /// memory.
     func rows(_ query: StoredRowsQuery) throws(StoreError) -> [WaitingDelivery]
-    /// Newest event first; within an event, the delegate that registered last first. The search ends after a bounded piece
-    /// of work: see `DeliveryQuery.work` and `passed`.
+    /// Newest event first; within an event, the delegate that registered last first. The search ends after it has read
+    /// `DeliveryQuery.work` rows, or passed over `DeliveryQuery.passed`.
     func search(_ query: DeliveryQuery) throws(StoreError) -> DeliveryPage
     /// The last successful attempt of each delivery of an event that has no row, for delegates with a smaller key; the
     /// delegate that registered last first.
