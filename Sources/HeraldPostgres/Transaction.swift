@@ -170,23 +170,6 @@ extension Transaction {
     func giveBack(bytes: Int64) -> Int64 { 0 }
 }
 
-/// Changes of scheduled events.
-extension Transaction {
-    private static let oldest = Statement("SELECT oldest_version FROM meta")
-
-    func takesPending() throws(StoreError) -> Bool { try oldestVersion() >= Schema.pending }
-
-    func takesPulls() throws(StoreError) -> Bool { try oldestVersion() >= Schema.pulls }
-
-    /// The oldest version that may use the schema. It never falls.
-    private func oldestVersion() throws(StoreError) -> Int {
-        if writer.oldestVersion < Schema.pulls {
-            writer.oldestVersion = Int(try run(Request(Self.oldest)).first?.integer(0) ?? 0)
-        }
-        return writer.oldestVersion
-    }
-}
-
 /// Changes of deliveries.
 extension Transaction {
     private static let isThere = Statement("SELECT EXISTS (SELECT 1 FROM attempts WHERE id = $1)")

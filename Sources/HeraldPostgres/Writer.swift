@@ -41,8 +41,6 @@ final class Writer {
     /// There may be rounds to end.
     private var mustEndRounds = false
     private var lacksPartition = false
-    /// All nodes support scheduled events, which no later start changes.
-    var oldestVersion = 0
     /// A statement of the transaction has waited for a lock in vain.
     private var lacksLock = false
 

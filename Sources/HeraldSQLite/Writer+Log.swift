@@ -33,11 +33,6 @@ extension Writer {
         return (before - (try connection.integer("PRAGMA page_count"))) * Connection.pageSize
     }
 
-    /// It belongs to one process.
-    func takesPending() -> Bool { true }
-
-    func takesPulls() -> Bool { true }
-
     func keepBlock(_ block: Int64, _ parts: [AppBlock]) throws(StoreError) { try blocks.keep(block, parts) }
 
     func countBlock(_ block: Int64) throws(StoreError) -> [AppBlock] { try blocks.recount(block, head: last) }

@@ -151,34 +151,6 @@ final class SQLPublishingTests {
         #expect(counts.hasPrefix("9000|9000"), "\(counts)")
     }
 
-    @Test("no role is allowed and no event is scheduled while nodes of an older release use the database")
-    func upgrade() async throws {
-        let herald = try await start()
-        let role = try makeRole("early")
-        defer { drop(role) }
-        let oldest = try sql("SELECT oldest_version FROM herald.meta").filter { !$0.isNewline }
-        try sql("UPDATE herald.meta SET oldest_version = 1")
-        #expect((try? sql("SELECT herald.allow('\(role)')")) == nil)
-        let event = #"{"type": "a", "id": "later", "deliver_at": "2126-12-24T09:00:00Z"}"#
-        let now = #"{"type": "a", "id": "now", "deliver_at": "2020-12-24T09:00:00Z"}"#
-        #expect(try await herald.post("/v1/events", event).status == 422)
-        let later = event.replacing("2126-12-24T09:00:00Z", with: try sql(Self.tomorrow).filter { !$0.isNewline })
-        let refused = try await herald.post("/v1/events", later)
-        #expect(refused.status == 409 && refused.problem == "upgrade-unfinished")
-        #expect(try await herald.post("/v1/events", now).status == 202)
-        let pull = #"{"kind": "pull"}"#
-        #expect(try await herald.post("/v1/delegates", pull).problem == "upgrade-unfinished")
-        #expect(try await herald.post("/v1/keys", #"{"scopes": ["admin", "consume"]}"#).problem == "upgrade-unfinished")
-        try sql("UPDATE herald.meta SET oldest_version = \(oldest)")
-        #expect(try await herald.post("/v1/delegates", pull).status == 201)
-        try sql("SELECT herald.allow('\(role)')")
-        #expect(try await herald.post("/v1/events", later).status == 202)
-        #expect(try await herald.get("/v1/events?state=scheduled").data.map { $0["id"]?.string } == ["later"])
-    }
-
-    private static let tomorrow =
-        "SELECT to_char((now() + interval '1 day') AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"')"
-
     @Test("what the strict parser or a schema refuses is kept with its reason, and erased with its subject")
     func refused() async throws {
         let herald = try await start()

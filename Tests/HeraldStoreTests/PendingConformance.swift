@@ -28,7 +28,6 @@ struct PendingConformance {
             "trial.ending", id: "a", subject: "user:42", time: -5, attributes: [KeyValue("source", "/\u{10FFFF}")],
             data: #"{"n": 1.50}"#)
         try fixture.transaction { (transaction) throws(StoreError) in
-            #expect(try transaction.takesPending())
             #expect(try transaction.pending(app: .default, id: "a") == nil)
             try transaction.addPending(event, dueAt: 70)
             #expect(try transaction.pending(app: .default, id: "a")?.dueAt == 70)

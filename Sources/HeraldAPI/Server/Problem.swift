@@ -342,7 +342,7 @@ extension Problem {
         case .tooLarge(let limit): self = .bodyTooLarge(limit: limit)
         case .rateLimited(let limit, let seconds): self = .rateLimited(limit, retryAfter: seconds)
         case .quotaExceeded(let limit): self = .quotaExceeded(limit)
-        case .upgradeUnfinished, .alreadyPublished, .leaseEnded, .delegatePaused, .wrongKind:
+        case .alreadyPublished, .leaseEnded, .delegatePaused, .wrongKind:
             self = .init(error.problem, status: 409, detail: error.description)
         case .store(let error): self.init(error)
         }

@@ -98,11 +98,6 @@ extension AccessWrite: RequestCommand {
         }
     }
 
-    package func refusal(_ transaction: any StoreTransaction) throws(StoreError) -> HubError? {
-        guard case .addKey(let key) = action, key.scopes.contains(.consume) else { return nil }
-        return try transaction.takesPulls() ? nil : .upgradeUnfinished
-    }
-
     package func outcome(
         _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan
     ) throws(StoreError) -> Outcome {

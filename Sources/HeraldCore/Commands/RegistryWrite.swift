@@ -117,11 +117,6 @@ extension RegistryWrite: RequestCommand {
         return KeptMemory.Growth(app: app, bytes: delegate.keptBytes - old)
     }
 
-    package func refusal(_ transaction: any StoreTransaction) throws(StoreError) -> HubError? {
-        guard case .register(let registration) = action, registration.settings.kind == .pull else { return nil }
-        return try transaction.takesPulls() ? nil : .upgradeUnfinished
-    }
-
     package func outcome(
         _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan
     ) throws(StoreError) -> Outcome {

@@ -62,7 +62,7 @@ package struct SubmissionWrite: StoreCommand {
             _ = try context.post(draft, transaction, &plan)
             return nil
         }
-        if let refusal = try context.refusal(ofScheduling: scheduled.events + 1, of: app, transaction, plan) {
+        if let refusal = context.refusal(ofScheduling: scheduled.events + 1, of: app, plan) {
             return refusal.description
         }
         _ = try context.schedule(draft, at: dueAt, &scheduled, transaction, &plan)

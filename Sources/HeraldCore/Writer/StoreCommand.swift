@@ -61,9 +61,6 @@ package protocol RequestCommand: StoreCommand {
     /// The memory that its outcome needs; `nil` if it needs none. The state in `context` is that of the last commit.
     func growth(_ context: WriteContext) -> KeptMemory.Growth?
 
-    /// Why the store does not take it now; `nil` if it does.
-    func refusal(_ transaction: any StoreTransaction) throws(StoreError) -> HubError?
-
     /// Whether the response says that something is erased: it waits until the write-ahead log has no copy of it.
     func saysErased(_ outcome: Outcome) -> Bool
 
@@ -80,7 +77,6 @@ package protocol RequestCommand: StoreCommand {
 extension RequestCommand {
     package static var admission: CommandAdmission { .bounded }
     package func growth(_ context: WriteContext) -> KeptMemory.Growth? { nil }
-    package func refusal(_ transaction: any StoreTransaction) throws(StoreError) -> HubError? { nil }
     package func saysErased(_ outcome: Outcome) -> Bool { false }
     package func next(after outcome: Outcome, _ last: DeliveryKey?) -> Self { self }
 
@@ -94,10 +90,6 @@ extension RequestCommand {
         }
         if let growth = growth(context), let limit = context.committed.kept.limit(refusing: growth) {
             plan.answers.append { completion(.refused(.memoryFull(limit: limit))) }
-            return
-        }
-        if let refusal = try refusal(transaction) {
-            plan.answers.append { completion(.refused(refusal)) }
             return
         }
         let outcome = try outcome(context, transaction, &plan)

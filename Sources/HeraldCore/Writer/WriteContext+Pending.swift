@@ -23,15 +23,11 @@ extension WriteContext {
     }
 
     /// Why no event may be scheduled now.
-    func refusal(
-        ofScheduling events: Int, of app: AppKey, _ transaction: any StoreTransaction, _ plan: WritePlan
-    ) throws(StoreError) -> HubError? {
-        guard events > 0 else { return nil }
-        guard try transaction.takesPending() else { return .upgradeUnfinished }
-        guard pendingCount(of: app, plan).events + Int64(events) <= Int64(PendingEvent.maxCount) else {
-            return .tooManyScheduled(limit: PendingEvent.maxCount)
+    func refusal(ofScheduling events: Int, of app: AppKey, _ plan: WritePlan) -> HubError? {
+        guard events > 0, pendingCount(of: app, plan).events + Int64(events) > Int64(PendingEvent.maxCount) else {
+            return nil
         }
-        return nil
+        return .tooManyScheduled(limit: PendingEvent.maxCount)
     }
 
     /// The events that a publication has scheduled.

@@ -29,7 +29,7 @@ extension WriteContext {
             }
             refused = new.isEmpty ? nil : refusal(of: new, app: publication.app, plan)
         }
-        if refused == nil { refused = try refusal(ofScheduling: later, of: publication.app, transaction, plan) }
+        if refused == nil { refused = refusal(ofScheduling: later, of: publication.app, plan) }
         if let refusal = refused {
             plan.answers.append { completion(.refused(refusal)) }
             return

@@ -38,8 +38,6 @@ public enum HubError: Error, Sendable, CustomStringConvertible {
     case rateLimited(limit: Int, retryAfter: Int)
     /// With this request, the app's events would take more than `limit` bytes, or they already do.
     case quotaExceeded(limit: Int64)
-    /// Nodes of an older release still use the store.
-    case upgradeUnfinished
     /// The event `id` was published: its time has come.
     case alreadyPublished(id: String)
     /// The lease `id` has ended: another consumer may have its events.
@@ -94,7 +92,6 @@ public enum HubError: Error, Sendable, CustomStringConvertible {
         case .tooLarge: .bodyTooLarge
         case .rateLimited: .rateLimited
         case .quotaExceeded: .quotaExceeded
-        case .upgradeUnfinished: .upgradeUnfinished
         case .alreadyPublished: .alreadyPublished
         case .leaseEnded: .leaseEnded
         case .delegatePaused: .delegatePaused
@@ -133,8 +130,6 @@ public enum HubError: Error, Sendable, CustomStringConvertible {
         case .rateLimited(let limit, let retryAfter):
             "The app may publish \(limit) events a second. Try again after \(retryAfter) seconds."
         case .quotaExceeded(let limit): "The events of the app may take \(limit) bytes."
-        case .upgradeUnfinished:
-            "Nodes of an older release, which lack this feature, still use the database. Try again when all are replaced."
         case .alreadyPublished(let id):
             "The event \(id) was published. Only scheduled events can be changed or cancelled."
         case .leaseEnded(let id):

@@ -81,8 +81,6 @@ package struct PendingQuery: Sendable {
 
 /// The port for scheduled events inside a transaction. Deciding transactions only.
 package protocol PendingTransaction: AnyObject {
-    /// Whether all nodes that may use the store support scheduled events.
-    func takesPending() throws(StoreError) -> Bool
     /// The scheduled event with this id.
     func pending(app: AppKey, id: String) throws(StoreError) -> PendingEvent?
     /// - Precondition: no scheduled event of the app has this id; otherwise `StoreError.failed`.

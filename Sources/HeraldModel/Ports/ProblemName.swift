@@ -35,8 +35,6 @@ public enum ProblemName: String, Hashable, Sendable, CaseIterable {
     case rateLimited = "rate-limited"
     /// The events of the app take more space than they may.
     case quotaExceeded = "quota-exceeded"
-    /// Nodes of an older release, which lack this feature, still use the database.
-    case upgradeUnfinished = "upgrade-unfinished"
     /// The time of the scheduled event has come.
     case alreadyPublished = "already-published"
     /// The lease of pulled events has ended.
@@ -70,7 +68,6 @@ public enum ProblemName: String, Hashable, Sendable, CaseIterable {
         case .bodyTooLarge: "The body is too large"
         case .rateLimited: "Too many events"
         case .quotaExceeded: "The app has reached its quota"
-        case .upgradeUnfinished: "The upgrade is not complete"
         case .alreadyPublished: "The event was published"
         case .leaseEnded: "The lease has ended"
         case .delegatePaused: "The delegate is paused"

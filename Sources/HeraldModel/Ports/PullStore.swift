@@ -61,8 +61,6 @@ package struct PullLease: Equatable, Sendable {
 /// The lane of a pull delegate always has a row: its position is that of the last event that was pulled, and its cursor that
 /// of the last event before all leases.
 package protocol PullTransaction: AnyObject {
-    /// Whether all nodes that may use the store support pull delegates.
-    func takesPulls() throws(StoreError) -> Bool
     /// The lane of a delegate; `nil` if it has no row.
     func lane(of delegate: DelegateKey) throws(StoreError) -> LanePosition?
     /// The lane of a delegate and its leases; `nil` if it has no row.

@@ -44,8 +44,6 @@ extension [PendingEvent] {
 }
 
 extension MemoryTransaction {
-    func takesPending() -> Bool { true }
-
     func pending(app: AppKey, id: String) -> PendingEvent? { preview().pending(app: app, id: id) }
 
     func addPending(_ event: Event, dueAt: Int64) throws(StoreError) {

@@ -17,8 +17,6 @@ extension MemoryContents {
 }
 
 extension MemoryTransaction {
-    func takesPulls() -> Bool { true }
-
     func lane(of delegate: DelegateKey) -> LanePosition? { preview().lanes[delegate] }
 
     func pullState(of delegate: DelegateKey, lease id: String?) -> PullState? {
