@@ -1,5 +1,5 @@
 extension Schema {
-    /// The tables of scheduled events.
+    /// Scheduled events.
     static let pendingTables = """
         -- Events that are published at `due_at`, and by id only until then. `bytes`: Event.storedBytes.
         CREATE TABLE pending (
@@ -23,6 +23,19 @@ extension Schema {
             app    bigint PRIMARY KEY,
             events bigint NOT NULL,
             bytes  bigint NOT NULL
+        );
+        -- Events that were published with SQL and are not valid, with the reason.
+        CREATE TABLE pending_refused (
+            key        bigint PRIMARY KEY,
+            app        bigint NOT NULL,
+            id         text COLLATE "C" NOT NULL,
+            type       text COLLATE "C" NOT NULL,
+            subject    text COLLATE "C",
+            time       bigint NOT NULL,
+            data       bytea NOT NULL,
+            deliver_at bigint,
+            reason     text COLLATE "C" NOT NULL,
+            refused_at bigint NOT NULL
         );
         """
 }

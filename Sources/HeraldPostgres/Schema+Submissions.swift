@@ -21,19 +21,6 @@ extension Schema {
             autovacuum_vacuum_insert_scale_factor = 0, autovacuum_analyze_scale_factor = 0,
             autovacuum_analyze_threshold = 100000);
         CREATE INDEX submissions_of_apps ON submissions (app, key);
-        -- Those that are not valid, with the reason.
-        CREATE TABLE pending_refused (
-            key        bigint PRIMARY KEY,
-            app        bigint NOT NULL,
-            id         text COLLATE "C" NOT NULL,
-            type       text COLLATE "C" NOT NULL,
-            subject    text COLLATE "C",
-            time       bigint NOT NULL,
-            data       bytea NOT NULL,
-            deliver_at bigint,
-            reason     text COLLATE "C" NOT NULL,
-            refused_at bigint NOT NULL
-        );
 
         -- The key of an app, by its id or name; NULL if there is none. Parameters have the collation of what the caller passes.
         CREATE FUNCTION app_key(word text) RETURNS bigint LANGUAGE sql STABLE AS $f$
@@ -133,10 +120,6 @@ extension Schema {
             END IF;
             IF chosen IS NULL THEN
                 RAISE EXCEPTION 'there is no app %', allow.app USING ERRCODE = '22023';
-            END IF;
-            -- Nodes of an older release would neither publish nor erase the events.
-            IF (SELECT oldest_version FROM herald.meta) < \(pending) THEN
-                RAISE EXCEPTION 'nodes of an older release use the database: finish the upgrade' USING ERRCODE = '55000';
             END IF;
             INSERT INTO herald.publishers (role, app) VALUES (allow.role, chosen) ON CONFLICT DO NOTHING;
             EXECUTE format('GRANT USAGE ON SCHEMA herald TO %I', allow.role);

@@ -74,6 +74,17 @@ struct PostgresCheckTests {
         #expect(try refusal() == .corrupt(path: database.label, reason: reason))
     }
 
+    @Test("no column but one that does not move has a default, which would hide that a statement forgets it")
+    func defaults() throws {
+        try database.open().close()
+        let columns = try database.sql(
+            """
+            SELECT table_name, column_name FROM information_schema.columns
+            WHERE table_schema = 'herald' AND column_default IS NOT NULL
+            """)
+        #expect(columns == "waiting|request")
+    }
+
     @Test("a role that may not make the schema is found, with the command that permits it")
     func rights() throws {
         let role = "checker_of_\(try database.sql("SELECT current_database()"))"

@@ -267,7 +267,7 @@ struct PostgresOpeningTests {
         for number in 1...2 {
             let new = try open(next)
             defer { new.close() }
-            #expect(try meta() == "\(expanded)|\(Schema.pulls)")
+            #expect(try meta() == "\(expanded)|\(Schema.first)")
             try new.append("b\(number)")
             try old.append("c\(number)")
             #expect(try new.makeReader().lastEvent() == 1 + 2 * LogPosition(number))
@@ -275,7 +275,7 @@ struct PostgresOpeningTests {
         // The last release of the three can't contract yet, and does not go on behind it.
         let newest = try open(last)
         defer { newest.close() }
-        #expect(try meta() == "\(expanded)|\(Schema.pulls)")
+        #expect(try meta() == "\(expanded)|\(Schema.first)")
         try database.open().close()
         try database.endSessions()
         try old.append("d")

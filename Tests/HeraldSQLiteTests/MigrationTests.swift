@@ -29,6 +29,20 @@ struct MigrationTests {
         }
     }
 
+    @Test("no column has a default, which would hide that a statement forgets it")
+    func defaults() throws {
+        let connection = try newDatabase(path)
+        try Schema.migrate(connection)
+        let columns = try Statement(
+            connection,
+            """
+            SELECT t.name || '.' || c.name FROM sqlite_schema AS t, pragma_table_info(t.name) AS c
+            WHERE t.type = 'table' AND c.dflt_value IS NOT NULL
+            """
+        ).rows { $0.text(0) }
+        #expect(columns.isEmpty)
+    }
+
     @Test("an empty database of Herald gets its tables when it is opened")
     func empty() throws {
         do {
