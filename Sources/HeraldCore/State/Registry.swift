@@ -8,33 +8,43 @@ import Synchronization
 /// The writer's thread changes it, after the commit; any thread reads.
 package final class Registry: Sendable {
     private struct Entries {
-        /// In ascending order of their ids, which is that of their registration.
-        var sorted: [WebhookDelegate] = []
+        /// By app, in ascending order of their ids, which is that of their registration. So a request costs nothing for the
+        /// delegates of other apps.
+        var ofApps: [AppKey: [WebhookDelegate]] = [:]
         var byKey: [DelegateKey: WebhookDelegate] = [:]
         var byURL: [Address: Owners] = [:]
         /// By `uid` instead of the URL, where one is set. Many may have the same URL.
         var byUID: [Address: Set<DelegateKey>] = [:]
-        /// The number of webhooks of each app.
-        var counts: [AppKey: Int] = [:]
-        /// The number of changes of each app's delegates.
+        /// The number of changes of all delegates.
+        var changes = 0
+        /// The number of the last change of each app that has delegates.
         var versions: [AppKey: Int] = [:]
         /// The pull delegates.
         var pulls: Set<DelegateKey> = []
 
-        /// Where the delegate with this id is in `sorted`, or the first one behind it.
-        func index(of id: String) -> Int { sorted.firstIndex(ascending: { $0.id >= id }) }
+        /// Where the delegate with this id is among those of its app, or the first one behind it.
+        func place(of id: String, _ app: AppKey) -> (index: Int, isTaken: Bool) {
+            let own = ofApps[app] ?? []
+            let index = own.firstIndex(ascending: { $0.id >= id })
+            return (index, index < own.count && own[index].id == id)
+        }
 
-        func contains(_ id: String, at index: Int) -> Bool { index < sorted.count && sorted[index].id == id }
-
-        /// Adds a delegate that is new in `sorted`.
+        /// Adds a delegate that is new among those of its app.
         mutating func add(_ delegate: WebhookDelegate) {
-            counts[delegate.app, default: 0] += 1
             if delegate.settings.kind == .pull { pulls.insert(delegate.key) }
             set(delegate)
         }
 
+        /// The delegates of an app have changed.
+        mutating func changed(_ app: AppKey) {
+            changes += 1
+            let isEmpty = ofApps[app]?.isEmpty ?? true
+            if isEmpty { ofApps[app] = nil }
+            versions[app] = isEmpty ? nil : changes
+        }
+
         mutating func set(_ delegate: WebhookDelegate) {
-            versions[delegate.app, default: 0] += 1
+            changed(delegate.app)
             byKey[delegate.key] = delegate
             let address = Address(delegate)
             byURL[address] = byURL[address]?.with(delegate) ?? .one(delegate)
@@ -102,20 +112,21 @@ package final class Registry: Sendable {
     init(_ delegates: [WebhookDelegate], _ kept: KeptMemory = KeptMemory()) {
         self.kept = kept
         var entries = Entries()
-        entries.sorted = delegates.sorted { $0.id < $1.id }
         entries.byKey.reserveCapacity(delegates.count)
         entries.byURL.reserveCapacity(delegates.count)
-        for delegate in entries.sorted { entries.add(delegate) }
+        for delegate in delegates.sorted(by: { $0.id < $1.id }) {
+            entries.ofApps[delegate.app, default: []].append(delegate)
+            entries.add(delegate)
+        }
         self.entries = Mutex(entries)
         for delegate in delegates { kept.change(.delegates, of: delegate.app, by: delegate.keptBytes) }
     }
 
     package func delegate(_ app: AppKey, id: String) -> WebhookDelegate? {
-        let found = entries.withLock { entries in
-            let index = entries.index(of: id)
-            return entries.contains(id, at: index) ? entries.sorted[index] : nil
+        entries.withLock { entries in
+            let (index, isTaken) = entries.place(of: id, app)
+            return isTaken ? entries.ofApps[app]?[index] : nil
         }
-        return found.flatMap { $0.app == app ? $0 : nil }
     }
 
     package func delegate(key: DelegateKey) -> WebhookDelegate? { entries.withLock { $0.byKey[key] } }
@@ -140,15 +151,20 @@ package final class Registry: Sendable {
         entries.withLock { entries in entries.pulls.compactMap { entries.byKey[$0] } }
     }
 
-    package var count: Int { entries.withLock { $0.sorted.count } }
+    package var count: Int { entries.withLock { $0.byKey.count } }
 
     /// Differs after each change of the app's delegates.
-    package func version(of app: AppKey) -> Int { entries.withLock { $0.versions[app] ?? 0 } }
+    package func version(of app: AppKey) -> Int { entries.withLock { $0.versions[app] ?? $0.changes } }
 
-    func count(of app: AppKey) -> Int { entries.withLock { $0.counts[app] ?? 0 } }
+    func count(of app: AppKey) -> Int { entries.withLock { $0.ofApps[app]?.count ?? 0 } }
+
+    /// The number of apps of which something is kept.
+    var keptApps: Int { entries.withLock { max($0.ofApps.count, $0.versions.count) } }
 
     /// All of all apps, oldest first.
-    package var all: [WebhookDelegate] { entries.withLock { $0.sorted } }
+    package var all: [WebhookDelegate] {
+        entries.withLock { Array($0.ofApps.values.joined()) }.sorted { $0.key < $1.key }
+    }
 
     /// The webhooks of an app, newest first.
     /// - Parameters:
@@ -159,13 +175,14 @@ package final class Registry: Sendable {
         where accepts: (WebhookDelegate) -> Bool = { _ in true }
     ) -> [WebhookDelegate] {
         // A copy of references; the filter runs outside the lock.
-        let older = entries.withLock { entries in
-            entries.sorted[..<(before.map(entries.index) ?? entries.sorted.count)]
+        let older = entries.withLock { entries -> ArraySlice<WebhookDelegate> in
+            let own = entries.ofApps[app] ?? []
+            return own[..<(before.map { id in own.firstIndex(ascending: { $0.id >= id }) } ?? own.count)]
         }
         var result: [WebhookDelegate] = []
         for delegate in older.reversed() {
             if result.count >= limit { break }
-            if delegate.app == app, accepts(delegate) { result.append(delegate) }
+            if accepts(delegate) { result.append(delegate) }
         }
         return result
     }
@@ -186,11 +203,10 @@ package final class Registry: Sendable {
             let old = entries.byKey.removeValue(forKey: delegate.key)
             entries.pulls.remove(delegate.key)
             if let old { entries.forgetAddress(of: old) }
-            let index = entries.index(of: delegate.id)
-            guard entries.contains(delegate.id, at: index) else { return old }
-            entries.sorted.remove(at: index)
-            entries.counts[delegate.app, default: 0] -= 1
-            entries.versions[delegate.app, default: 0] += 1
+            let (index, isTaken) = entries.place(of: delegate.id, delegate.app)
+            guard isTaken else { return old }
+            entries.ofApps[delegate.app]?.remove(at: index)
+            entries.changed(delegate.app)
             return old
         }
         if let old { kept.change(.delegates, of: old.app, by: -old.keptBytes) }
@@ -200,12 +216,12 @@ package final class Registry: Sendable {
     private func notify(_ change: Change) { delegates.invokeDelegates { $0.registryChanged(change) } }
 
     private static func insert(_ delegate: WebhookDelegate, _ entries: inout Entries) {
-        let index = entries.index(of: delegate.id)
-        if entries.contains(delegate.id, at: index) {
-            entries.sorted[index] = delegate
+        let (index, isTaken) = entries.place(of: delegate.id, delegate.app)
+        if isTaken {
+            entries.ofApps[delegate.app]?[index] = delegate
             entries.set(delegate)
         } else {
-            entries.sorted.insert(delegate, at: index)
+            entries.ofApps[delegate.app, default: []].insert(delegate, at: index)
             entries.add(delegate)
         }
     }
