@@ -7,11 +7,15 @@ package struct Router {
     private var any = LaneList()
     private var exact: [String: LaneList] = [:]
     private var prefixes: [String: LaneList] = [:]
-    /// Cached results of `exact` and `prefixes` per type, so that prefixes are not searched for each event. Bounded.
+    /// Cached results of `exact` and `prefixes` per type, so that prefixes are not searched for each event. Bounded, because
+    /// publishers choose the types.
     private var resolved: [String: [Int]] = [:]
-    private var resolvedEntries = 0
+    /// The memory that these take, in words of eight bytes.
+    private(set) var resolvedWords = 0
 
-    private static let maxResolvedEntries = 100_000
+    static let maxResolvedWords = 100_000
+    /// For an entry, besides its lanes and the text of its type.
+    private static let wordsOfEntry = 16
 
     package init() {}
 
@@ -51,9 +55,10 @@ package struct Router {
         if exact.isEmpty && prefixes.isEmpty { return (any, []) }
         if let named = resolved[type] { return (any, named) }
         let named = resolve(type)
-        if resolvedEntries + named.count + 1 > Self.maxResolvedEntries { forget() }
+        let words = Self.wordsOfEntry + type.utf8.count / 8 + named.count
+        if resolvedWords + words > Self.maxResolvedWords { forget() }
         resolved[type] = named
-        resolvedEntries += named.count + 1
+        resolvedWords += words
         return (any, named)
     }
 
@@ -67,7 +72,7 @@ package struct Router {
 
     private mutating func forget() {
         resolved.removeAll()
-        resolvedEntries = 0
+        resolvedWords = 0
     }
 
     private static func remove(_ lane: Int, from table: inout [String: LaneList], _ key: String) {

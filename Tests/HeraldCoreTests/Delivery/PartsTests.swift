@@ -43,6 +43,19 @@ struct PartsTests {
         #expect(lanes.named.isEmpty && lanes.any.isEmpty)
     }
 
+    @Test("the memory of the router is bounded, whatever types are published")
+    func routerForgets() {
+        var router = Router()
+        router.insert(1, [.exact("a.b")])
+        for number in 0..<10_000 {
+            let lanes = router.lanes(for: "a.\(number)." + String(repeating: "c", count: 100))
+            #expect(lanes.named.isEmpty)
+            #expect(router.resolvedWords >= 28 && router.resolvedWords <= Router.maxResolvedWords)
+        }
+        #expect(router.resolvedWords < 28 * 10_000)
+        #expect(router.lanes(for: "a.b").named == [1])
+    }
+
     @Test("the router agrees with the patterns")
     func routerAgrees() {
         var random = SeededRandom(seed: 7)
