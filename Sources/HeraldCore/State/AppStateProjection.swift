@@ -34,6 +34,14 @@ package final class AppStateProjection: EventDelegate {
         }
     }
 
+    /// The app was deleted. The writer's thread.
+    func forget(_ app: AppKey) {
+        states.withLock { states in
+            states.versions[app] = nil
+            states.recent[app] = nil
+        }
+    }
+
     /// The event that set the current state; `nil` if none was set. Any thread.
     package func version(_ app: AppKey) -> String? { states.withLock { $0.versions[app] } }
 

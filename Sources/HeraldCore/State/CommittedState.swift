@@ -67,7 +67,10 @@ package final class CommittedState: Sendable {
         case .setSession(let session): sessions.set(session)
         case .removeSession(let digest): sessions.remove(digest)
         case .setApp(let app): apps.set(app)
-        case .removeApp(let app): apps.remove(app)
+        case .removeApp(let app):
+            apps.remove(app)
+            auth.forget(app.key)
+            appState.forget(app.key)
         case .pending(let count, let earliest): pending.set(count, earliest: earliest)
         case .nextPending(let time, let turn): pending.set(next: time, turn)
         case .refused(let event): refused.add(event)

@@ -86,6 +86,11 @@ package final class LogUsage: Sendable {
         /// The numbers of the blocks whose counts are not as many as their positions, mostly because events were removed.
         var uneven = RangeSet<Int64>()
 
+        /// Keeps nothing of an app without events, which may have been deleted.
+        mutating func forgetIfEmpty(_ app: AppKey) {
+            if usages[app]?.blocks.isEmpty == true { usages[app] = nil }
+        }
+
         /// - Parameter events: the number of events of all apps in the block.
         mutating func compare(_ block: Int64, events: Int64) {
             let places = AppBlock.places(block)
@@ -146,6 +151,7 @@ package final class LogUsage: Sendable {
             let present = Set(found.map(\.app))
             for app in Array(contents.usages.keys) where !present.contains(app) {
                 contents.usages[app]?.set(block, nil)
+                contents.forgetIfEmpty(app)
             }
             for part in found { contents.usages[part.app, default: Usage()].set(block, part) }
             contents.compare(block, events: found.reduce(0) { $0 + $1.events })
@@ -157,6 +163,7 @@ package final class LogUsage: Sendable {
         contents.withLock { contents in
             for app in Array(contents.usages.keys) {
                 contents.usages[app]?.forget(before: AppBlock.number(of: first))
+                contents.forgetIfEmpty(app)
             }
             contents.first = first
             contents.uneven.remove(contentsOf: 0..<max(0, AppBlock.number(of: first)))
@@ -164,6 +171,9 @@ package final class LogUsage: Sendable {
     }
 
     // MARK: Any thread
+
+    /// The number of apps with events.
+    var apps: Int { contents.withLock { $0.usages.count } }
 
     /// The events and bytes of an app in the log.
     package func total(of app: AppKey) -> (events: Int64, bytes: Int64) {

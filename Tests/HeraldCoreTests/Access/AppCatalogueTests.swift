@@ -29,4 +29,29 @@ struct AppCatalogueTests {
         apps.remove(second)
         #expect(apps.find("b")?.key == first.key && apps.find("app_3") == nil && apps.find("a") == nil)
     }
+
+    @Test("memory keeps no user and no state of an app that was deleted")
+    func deleted() {
+        let state = CommittedState(Recovery())
+        let deleted = app(2, "a")
+        func event(_ id: String, _ type: String, _ data: String, of app: AppKey) -> Event {
+            Event(app: app, id: id, type: type, subject: nil, time: 0, data: Array(data.utf8))
+        }
+        func hasUser(_ app: AppKey) -> Bool { state.auth.status(app, userID: "42") != nil }
+        func hasState(_ app: AppKey) -> Bool { state.appState.version(app) != nil && state.appState.state(app) != nil }
+        state.apply(.setApp(deleted))
+        let user = #"{"user_id":"42","status":"logged_in","user":null,"cause":"c"}"#
+        let events = [AppKey.default, deleted.key].flatMap { app in
+            [
+                event("a\(app.rawValue)", "auth.status_changed", user, of: app),
+                event("s\(app.rawValue)", "app_state.changed", #"{"state":1}"#, of: app),
+            ]
+        }
+        state.auth.published(EventBatch(first: 1, events: events))
+        state.appState.published(EventBatch(first: 1, events: events))
+        #expect(hasUser(deleted.key) && hasState(deleted.key))
+        state.apply(.removeApp(deleted))
+        #expect(!hasUser(deleted.key) && state.appState.version(deleted.key) == nil)
+        #expect(state.appState.state(deleted.key) == nil && hasUser(.default) && hasState(.default))
+    }
 }

@@ -80,8 +80,12 @@ struct LogUsageTests {
     func largest() {
         let usage = usage(3_000) { $0 < 2_048 ? other : .default }
         #expect(usage.largest?.app == other && usage.largest?.bytes == usage.total(of: other).bytes)
+        #expect(usage.apps == 2)
         usage.trim(first: 2_500)
+        #expect(usage.apps == 1)
         #expect(usage.largest?.app == .default && usage.largest?.bytes == usage.total.bytes)
+        usage.set(2, [])
+        #expect(usage.apps == 0 && usage.largest == nil && usage.total(of: .default) == (0, 0))
         #expect(self.usage(0) { _ in .default }.largest?.app == nil)
     }
 
