@@ -54,10 +54,12 @@ struct AttemptTable {
         changed[record.delegate] = connection.lastRow
     }
 
-    /// Stores the last attempts from this id on; the table already has older ones.
-    private func keepHeads(since attempt: Int64) throws(StoreError) {
+    /// Stores the last attempts from this id on; the table already has older ones. Those of a delegate that was deleted during
+    /// its attempt are forgotten.
+    private mutating func keepHeads(since attempt: Int64) throws(StoreError) {
         for (delegate, last) in heads.since(attempt).merging(changed, uniquingKeysWith: { $1 }) where last > 0 {
             try keepHead.bound(delegate, last).run()
+            if connection.changes == 0 { forget(delegate) }
         }
     }
 

@@ -55,6 +55,21 @@ struct AttemptListTests {
         #expect(try listed() == [3, 2, 1])
     }
 
+    @Test("memory keeps no last attempt of a delegate that was deleted during its attempt")
+    func deleted() throws {
+        let store = try store("deleted")
+        defer { store.close() }
+        try store.transaction { (transaction) throws(StoreError) in try transaction.removeDelegate(2, at: 5) }
+        try write(store, [attempt(1, 1), attempt(2, 1)])
+        let heads = try reader(store).heads
+        #expect(heads.last(of: 2) == 2)
+        // A loop reports an attempt that it had made before.
+        for first in [1, 2] as [LogPosition] {
+            try write(store, (1...AttemptHeads.round).map { attempt(1, first * 20_000 + $0) })
+            #expect(heads.last(of: 2) == 0 && heads.last(of: 1) > AttemptHeads.round)
+        }
+    }
+
     /// The cost of each kind of list, in steps of SQLite's machine, and its result.
     private func lists(_ store: SQLiteStore, of delegate: DelegateKey) throws -> (
         steps: [Int64], found: [[LogPosition]]
