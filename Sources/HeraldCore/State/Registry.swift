@@ -161,10 +161,8 @@ package final class Registry: Sendable {
     /// The number of apps of which something is kept.
     var keptApps: Int { entries.withLock { max($0.ofApps.count, $0.versions.count) } }
 
-    /// All of all apps, oldest first.
-    package var all: [WebhookDelegate] {
-        entries.withLock { Array($0.ofApps.values.joined()) }.sorted { $0.key < $1.key }
-    }
+    /// All of all apps; the apps in no order.
+    package var all: [WebhookDelegate] { entries.withLock { $0.ofApps }.values.flatMap { $0 } }
 
     /// The webhooks of an app, newest first.
     /// - Parameters:
