@@ -98,10 +98,11 @@ struct HandlerProgram: Sendable {
 
     /// A file without a name; `nil` if it can't be made.
     private static func temporaryFile() -> Int32? {
-        var path = Array(((getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp") + "/herald-work-XXXXXX").utf8CString)
-        let file = mkstemp(&path)
+        let folder = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+        let path = "\(folder)/herald-work-\(UInt64.random(in: 0...UInt64.max))"
+        // Not mkstemp: a program that another thread starts at this moment would get the event.
+        let file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard file >= 0 else { return nil }
-        _ = fcntl(file, F_SETFD, FD_CLOEXEC)
         unlink(path)
         return file
     }
