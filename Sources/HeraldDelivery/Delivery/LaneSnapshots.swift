@@ -167,12 +167,11 @@ package final class LaneSnapshots: Sendable {
 
     /// Statistics of a delegate that are not in the store yet. Any thread.
     package func statistics(_ key: DelegateKey) -> [DeliveryStatistics] {
-        counted.withLock { counted in
-            let ended = [counted.closed, counted.due, counted.leaving].flatMap { part in
-                part.filter { $0.delegate == key }
-            }
-            return (counted.current[key].map { [$0] } ?? []) + ended
+        // Those of all delegates are searched outside the lock, which the loop needs for each attempt.
+        let (current, ended) = counted.withLock { counted in
+            (counted.current[key], [counted.closed, counted.due, counted.leaving])
         }
+        return (current.map { [$0] } ?? []) + ended.flatMap { part in part.filter { $0.delegate == key } }
     }
 
     /// `nil` if the lane is up to date and nothing waits.
