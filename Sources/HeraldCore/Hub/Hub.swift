@@ -309,7 +309,8 @@ public final class Hub: Sendable {
     }
 
     /// Counts of events and attempts of this process that are not in the store yet.
-    package var currentVolumes: [Volume] { volumes.all }
+    /// - Parameter app: `nil` for those of all apps.
+    package func currentVolumes(of app: AppKey?) -> [Volume] { volumes.volumes(of: app) }
 
     /// Runs `body` on a reader's thread. The apps take turns.
     /// - Parameter app: `nil` for a read of the server itself, or for several apps together.

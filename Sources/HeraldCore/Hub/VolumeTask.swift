@@ -32,8 +32,8 @@ final class VolumeTask: Sendable {
         }
     }
 
-    /// The counts that the store lacks. Any thread.
-    var all: [Volume] { (attempts + [published]).flatMap(\.all) }
+    /// The counts of all apps, or of one, that the store lacks. Any thread.
+    func volumes(of app: AppKey?) -> [Volume] { (attempts + [published]).flatMap { $0.volumes(of: app) } }
 
     /// One thread at a time.
     @Sendable

@@ -99,8 +99,8 @@ package struct Activity: Sendable {
                 Volume(app: delegate.app, type: "", start: $0.start, delivered: $0.delivered, failed: $0.failed)
             }
         }
-        let current = hub.currentVolumes.filter { volume in
-            query.app.map { $0 == volume.app } ?? true && query.type.map { $0 == volume.type } ?? true
+        let current = hub.currentVolumes(of: query.app).filter { volume in
+            query.type.map { $0 == volume.type } ?? true
         }
         return try reader.volumes(query) + current
     }
@@ -111,7 +111,7 @@ package struct Activity: Sendable {
     ) throws -> [Volume] {
         var sums: [String: Volume] = [:]
         // Those that the store lacks may move a type up.
-        let current = hub.currentVolumes.filter { $0.app == app && slots.contains($0.start) }
+        let current = hub.currentVolumes(of: app).filter { slots.contains($0.start) }
         let stored = try reader.volumesByType(app, in: slots, limit: Volume.maxTypes + limit)
         for volume in stored + current {
             sums[volume.type, default: Volume(app: app, type: volume.type, start: slots.lowerBound)].add(volume)

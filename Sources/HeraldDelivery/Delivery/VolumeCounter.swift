@@ -8,7 +8,7 @@ package final class VolumeCounter: Sendable {
         /// The volume that was counted last, which `current` lacks: events of one type often come one after the other, and no
         /// text is hashed for them then.
         var last: (type: String, volume: Volume)?
-        var current: [Volume.Key: Volume] = [:]
+        var current: [AppKey: [Volume.Key: Volume]] = [:]
         /// Being written to the store.
         var leaving: [Volume] = []
         /// The types that are counted by name in this hour.
@@ -23,13 +23,17 @@ package final class VolumeCounter: Sendable {
             last = (type, Volume(app: app, type: name, start: max(0, time - time % DeliveryStatistics.slot)))
         }
 
+        /// All of `current`.
+        var counted: [Volume] { current.values.flatMap(\.values) }
+
         mutating func settle() {
             if let volume = last?.volume { add(volume) }
             last = nil
         }
 
         mutating func add(_ volume: Volume) {
-            current[volume.key, default: Volume(app: volume.app, type: volume.type, start: volume.start)].add(volume)
+            let none = Volume(app: volume.app, type: volume.type, start: volume.start)
+            current[volume.app, default: [:]][volume.key, default: none].add(volume)
         }
 
         private mutating func name(of type: String, _ app: AppKey, _ time: Int64) -> String {
@@ -58,12 +62,14 @@ package final class VolumeCounter: Sendable {
         }
     }
 
-    /// The counts that are not in the store.
-    package var all: [Volume] {
-        contents.withLock { contents in
+    /// The counts of all apps, or of one, that are not in the store.
+    package func volumes(of app: AppKey?) -> [Volume] {
+        let (leaving, current) = contents.withLock { contents -> ([Volume], [Volume]) in
             contents.settle()
-            return contents.leaving + contents.current.values
+            guard let app else { return (contents.leaving, contents.counted) }
+            return (contents.leaving, contents.current[app].map { Array($0.values) } ?? [])
         }
+        return leaving.filter { app == nil || $0.app == app } + current
     }
 
     /// Takes counts for the store; empty while others are being written. `written` has to follow.
@@ -71,7 +77,7 @@ package final class VolumeCounter: Sendable {
         contents.withLock { contents in
             guard contents.leaving.isEmpty else { return [] }
             contents.settle()
-            contents.leaving = Array(contents.current.values)
+            contents.leaving = contents.counted
             contents.current = [:]
             return contents.leaving
         }
