@@ -8,7 +8,7 @@ import HeraldStore
 /// database, unless documented otherwise.
 final class Reader: StoreReader, SharedReader {
     private let database: Database
-    private let heads: AttemptHeads
+    let heads: AttemptHeads
     private let rounds: AttemptRounds
     private let sealer: ColumnSealer
     private let reading: EventReading
@@ -120,6 +120,11 @@ extension Reader {
         damagedRows.report()
         // They may be newer than the changes.
         try settle(found.ends)
+        // Memory keeps the last attempts of no delegate that another process has deleted.
+        let present = Set(found.rows.delegates.map(\.key))
+        var deleted: [DelegateKey: Int64] = [:]
+        for case .delegate(let key) in changes where !present.contains(key) { deleted[key] = 0 }
+        if !deleted.isEmpty { heads.take(deleted) }
         return found.rows
     }
 

@@ -1,5 +1,6 @@
 import HeraldModel
 import HeraldRuntime
+import HeraldStore
 import HeraldTestSupport
 import Testing
 
@@ -94,6 +95,20 @@ struct PostgresSharingTests {
         try two.write([attempt(1, 12)])
         try two.write([])
         #expect(try events(of: 1, one) == [12, 2, 11, 10, 1])
+    }
+
+    @Test("memory keeps no last attempt of a delegate that another process has deleted")
+    func deletedDelegates() throws {
+        let (one, two) = (try database.open(), try database.open())
+        try one.transaction { transaction throws(StoreError) in
+            for key in [1, 2] as [DelegateKey] { try transaction.setDelegate(WebhookDelegate(key)) }
+        }
+        try two.write([attempt(1, 1), attempt(2, 1)])
+        let reader = try #require(try two.makeReader() as? Reader)
+        #expect(reader.heads.last(of: 1) > 0 && reader.heads.last(of: 2) > 0)
+        try one.transaction { transaction throws(StoreError) in try transaction.removeDelegate(1, at: 5) }
+        #expect(try reader.rows(of: [.delegate(1), .delegate(2)]).delegates.map(\.key) == [2])
+        #expect(reader.heads.last(of: 1) == 0 && reader.heads.last(of: 2) > 0)
     }
 
     @Test("attempts take what their rows take, however far apart their ids are")
