@@ -37,6 +37,20 @@ struct Partitions {
     /// Others may read from the table: better later than to let everyone wait behind them.
     private static let wait = Statement("SELECT set_config('lock_timeout', '100ms', true)")
 
+    /// Another node may have recorded attempts there since: those of a round that it has begun long ago.
+    private static func drop(_ partition: String, of parent: Parent) -> Statement {
+        Statement(
+            """
+            DO $d$ BEGIN
+                LOCK TABLE ONLY \(parent.rawValue) IN ACCESS EXCLUSIVE MODE;
+                IF EXISTS (SELECT 1 FROM \(partition)) THEN
+                    RAISE EXCEPTION 'the partition has rows' USING ERRCODE = '55000';
+                END IF;
+                DROP TABLE \(partition);
+            END $d$
+            """)
+    }
+
     mutating func read(_ run: ([Request]) throws(StoreError) -> [Rows]) throws(StoreError) {
         let rows = try run([Request(Self.all)])[0].map { row throws(StoreError) in
             (row.text(0), try row.natural(1, "partition"), try row.natural(2, "partition"))
@@ -69,7 +83,7 @@ struct Partitions {
             guard let found = bounds[parent], found.starts.count > 1, found.first >= found.starts[1] else { continue }
             let start = found.starts[0]
             let requests = [
-                Request(Self.wait), Request(Statement("DROP TABLE \(parent.rawValue)_\(start)")),
+                Request(Self.wait), Request(Self.drop("\(parent.rawValue)_\(start)", of: parent)),
                 Request(Self.forget) { $0.add(parent.rawValue, start) },
             ]
             // What fails now is tried again later, unless another process has dropped it.

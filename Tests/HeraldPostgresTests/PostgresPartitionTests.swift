@@ -73,7 +73,11 @@ struct PostgresPartitionTests {
         let before = try #require(try count())
         partitions.drop(at: Partitions.dropPause - 1, run)
         #expect(try count() == before)
+        // It still has rows.
         partitions.drop(at: Partitions.dropPause, run)
+        #expect(try count() == before)
+        try database.sql("DELETE FROM herald.events WHERE sequence < 1500")
+        partitions.drop(at: 2 * Partitions.dropPause, run)
         #expect(try count() == before - 1)
     }
 
@@ -91,8 +95,8 @@ struct PostgresPartitionTests {
         #expect(try store.recover().head == 5_000)
     }
 
-    @Test("a node whose round of attempts was in a partition that retention has dropped begins another round")
-    func droppedRound() throws {
+    /// Two nodes, after retention has removed all attempts of the first partition, with the open round of the first node.
+    private func idleAndBusy() throws -> (idle: PostgresStore, busy: PostgresStore) {
         let (idle, busy) = (try database.open(partitionSize: 1000), try database.open(partitionSize: 1000))
         for key in 1...2 as ClosedRange<DelegateKey> {
             try busy.transaction { transaction throws(StoreError) in try transaction.setDelegate(WebhookDelegate(key)) }
@@ -106,6 +110,21 @@ struct PostgresPartitionTests {
         try busy.transaction { transaction throws(StoreError) in
             _ = try transaction.removeAttempts(through: .max, limit: 2)
         }
+        return (idle, busy)
+    }
+
+    @Test("attempts that a node records in an empty partition before it is dropped stay, with the partition")
+    func usedAgain() throws {
+        let (idle, busy) = try idleAndBusy()
+        try idle.write([attempt(1, 2)])
+        _ = try busy.checkpointIfDue()
+        #expect(try database.sql("SELECT to_regclass('herald.attempts_1') IS NULL") == "f")
+        #expect(try idle.makeReader().attempts(AttemptQuery(delegate: 1)).map(\.record.event) == [2])
+    }
+
+    @Test("a node whose round of attempts was in a partition that retention has dropped begins another round")
+    func droppedRound() throws {
+        let (idle, busy) = try idleAndBusy()
         _ = try busy.checkpointIfDue()
         #expect(try database.sql("SELECT to_regclass('herald.attempts_1') IS NULL") == "t")
         // The hub runs it again.
