@@ -19,6 +19,8 @@ struct Partitions {
     }
 
     private var bounds: [Parent: Bounds] = [:]
+    /// When a partition that could not be made ahead is tried again, in monotonic nanoseconds.
+    private var nextAdd: Int64 = .min
     /// When a drop that has failed is tried again, in monotonic nanoseconds.
     private var nextDrop: Int64 = .min
     /// The number of rows of a new partition.
@@ -28,6 +30,9 @@ struct Partitions {
     /// Nanoseconds from a drop that has failed to the next one. While a drop waits for a lock, all sessions wait behind it, and a
     /// program such as `pg_dump` may keep it from the lock for hours.
     static let dropPause: Int64 = 60_000_000_000
+
+    /// Nanoseconds from a partition that could not be made ahead to the next try. `ANALYZE` may keep it from the lock for minutes.
+    static let addPause: Int64 = 1_000_000_000
 
     init(size: Int64 = Partitions.size) { self.size = size }
 
@@ -64,11 +69,20 @@ struct Partitions {
     }
 
     /// Makes a partition if less than half of one is left for rows after `last`.
+    /// - Parameter now: monotonic nanoseconds, if commits must not wait for it; `nil` if it is needed.
     mutating func prepare(
-        _ parent: Parent, after last: Int64, _ run: ([Request]) throws(StoreError) -> [Rows]
+        _ parent: Parent, after last: Int64, at now: Int64? = nil, _ run: ([Request]) throws(StoreError) -> [Rows]
     ) throws(StoreError) {
         guard bounds[parent, default: Bounds()].end - last <= size / 2 else { return }
-        _ = try run([Request(Self.add) { $0.add(parent.rawValue, last, size) }])
+        let add = Request(Self.add) { $0.add(parent.rawValue, last, size) }
+        if let now {
+            guard now >= nextAdd else { return }
+            nextAdd = now + Self.addPause
+            _ = try run([Request(Self.wait), add])
+            nextAdd = .min
+        } else {
+            _ = try run([add])
+        }
         try read(run)
     }
 

@@ -108,7 +108,7 @@ package final class PostgresStore: EventStore, @unchecked Sendable {
     package func checkpointIfDue(erasing: Bool) throws(StoreError) -> DatabaseCheckpoint {
         let writer = try openWriter()
         // Half a partition is left: the next call tries again.
-        try? writer.preparePartitions()
+        try? writer.preparePartitions(at: Clock.system.monotonic())
         writer.dropPartitions()
         return .notDue
     }

@@ -222,11 +222,14 @@ final class Writer {
     }
 
     /// Makes the partitions that will be needed.
-    func preparePartitions(ahead count: Int64 = 0) throws(StoreError) {
+    /// - Parameter now: see `Partitions.prepare`.
+    func preparePartitions(ahead count: Int64 = 0, at now: Int64? = nil) throws(StoreError) {
         // Of a round all ids are used, or none.
         let attempts = AttemptRounds.ids(openRounds.last ?? lastRound).upperBound
         for (parent, last) in [(Partitions.Parent.events, durable.position), (.attempts, attempts)] {
-            try partitions.prepare(parent, after: last + count) { requests throws(StoreError) in try run(requests) }
+            try partitions.prepare(parent, after: last + count, at: now) { requests throws(StoreError) in
+                try run(requests)
+            }
         }
     }
 

@@ -81,6 +81,24 @@ struct PostgresPartitionTests {
         #expect(try count() == before - 1)
     }
 
+    @Test("a partition that cannot be made ahead is tried again a second later, and waits for no lock that others hold")
+    func addFails() {
+        var partitions = Partitions(size: 1000)
+        var requests = 0
+        func fail(_ all: [Request]) throws(StoreError) -> [Rows] {
+            requests += all.count
+            throw .unavailable(reason: "on purpose")
+        }
+        let times: [Int64?] = [0, 1, Partitions.addPause, nil]
+        let counts = times.map { time in
+            requests = 0
+            let thrown = failure { try partitions.prepare(.events, after: 0, at: time, fail) }
+            return thrown == nil ? 0 : requests
+        }
+        // The first one is the limit of the wait. One that is needed has none.
+        #expect(counts == [2, 0, 2, 1])
+    }
+
     @Test("more events than a partition was made for are appended nevertheless")
     func overrun() throws {
         let store = try database.open(partitionSize: 100)
