@@ -40,7 +40,10 @@ struct LogWrites {
     private static let setStatuses = Statement(
         """
         INSERT INTO auth_status (app, user_id, logged_in, "user", since, event_id)
-        SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bytea[], $5::bigint[], $6::text[])
+        SELECT u.app, u.user_id, u.logged_in, coalesce(CASE u.is_same WHEN 1 THEN (SELECT s."user" FROM auth_status s
+            WHERE s.app = u.app AND s.user_id = u.user_id) END, u."user"), u.since, u.event_id
+        FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bytea[], $5::bigint[], $6::text[], $7::bigint[])
+            AS u(app, user_id, logged_in, "user", since, event_id, is_same)
         ON CONFLICT (app, user_id) DO UPDATE SET logged_in = excluded.logged_in, "user" = excluded."user",
             since = excluded.since, event_id = excluded.event_id
         """)
@@ -65,6 +68,11 @@ struct LogWrites {
         if !statuses.isEmpty {
             // In the order of the keys, so that two processes never wait for each other.
             let all = statuses.values.sorted { ($0.app.rawValue, $0.userID) < ($1.app.rawValue, $1.userID) }
+            // Only the event of a status is compared: another process may have changed the data of the user since.
+            let isSame = all.map { status -> Int64 in
+                let read = seen.statuses[NameInApp(app: status.app, name: status.userID)] ?? nil
+                return read?.user == status.user ? 1 : 0
+            }
             requests.append(
                 Request(Self.setStatuses) { parameters in
                     parameters.add(all) { $0.app.rawValue }
@@ -73,6 +81,7 @@ struct LogWrites {
                     parameters.add(all) { $0.user }
                     parameters.add(all) { $0.since }
                     parameters.add(all) { $0.eventID }
+                    parameters.add(isSame) { $0 }
                 })
         }
         if !states.isEmpty {

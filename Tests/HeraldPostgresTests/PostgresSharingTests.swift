@@ -278,6 +278,24 @@ struct PostgresSharingTests {
         }
     }
 
+    @Test("a status that keeps the data of its user keeps what another process sets before the commit")
+    func userData() throws {
+        let (one, two) = (try database.open(), try database.open())
+        func status(_ user: [UInt8]) -> AuthStatus {
+            AuthStatus(app: .default, userID: "u", isLoggedIn: true, user: user, since: 1, eventID: "e")
+        }
+        let (old, new) = (status(Array("old".utf8)), status(Array("new".utf8)))
+        try one.transaction { transaction throws(StoreError) in try transaction.setAuthStatus(old) }
+        try one.transaction(.publishing) { transaction throws(StoreError) in
+            // In the last run it is known, and the other process comes before the commit.
+            if try transaction.authStatus(app: .default, userID: "u") != nil {
+                try two.transaction(.publishing) { other throws(StoreError) in try other.setAuthStatus(new) }
+            }
+            try transaction.setAuthStatus(old)
+        }
+        #expect(try database.sql("SELECT encode(\"user\", 'escape') FROM herald.auth_status") == "new")
+    }
+
     @Test("old changes are removed, but not the newest one: numbers go on")
     func oldChanges() throws {
         let store = try database.open()
