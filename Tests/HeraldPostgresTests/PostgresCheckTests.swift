@@ -49,6 +49,16 @@ struct PostgresCheckTests {
         #expect(try PostgresCheck(url: database.url).keys == [key])
     }
 
+    @Test("a database is not encrypted while a node without the key uses it, which could not read it")
+    func sealedBesideNode() throws {
+        let own = try sealer(1)
+        let node = try database.open()
+        let refused = failure { _ = try database.open(sealer: own) }
+        #expect(try refused == .inUse(path: database.label, holder: "a node without the master key"))
+        node.close()
+        try database.open(sealer: own).close()
+    }
+
     @Test("an encrypted database needs its key, and one that is not encrypted takes any")
     func sealed() throws {
         let (own, other) = (try sealer(1), try sealer(2))
