@@ -182,8 +182,11 @@ final class Writer {
     func attempt(after last: Int64?) throws(StoreError) -> Int64 {
         if mustBeginRound { try readHeads() }
         let last = last ?? lastAttempt
-        if let round = openRounds.last, last + 1 < AttemptRounds.ids(round).upperBound { return last + 1 }
-        return try beginRound() + 1
+        guard let ids = openRounds.last.map(AttemptRounds.ids), last + 1 < ids.upperBound else {
+            return try beginRound() + 1
+        }
+        // An earlier run of the transaction may have begun the round. The ids between are those of others.
+        return max(last, ids.lowerBound) + 1
     }
 
     /// - Returns: the id before its attempts.

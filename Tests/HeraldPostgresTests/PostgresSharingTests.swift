@@ -71,6 +71,29 @@ struct PostgresSharingTests {
         }
     }
 
+    @Test("a transaction that runs twice and begins a round takes no ids of another process")
+    func roundOfSecondRun() throws {
+        let (one, two) = (try database.open(), try database.open())
+        let status = AuthStatus(app: .default, userID: "u", isLoggedIn: true, user: [49], since: 1, eventID: "e")
+        try one.transaction { transaction throws(StoreError) in try transaction.setAuthStatus(status) }
+        // All ids of its round.
+        try one.write((1...65_535).map { attempt(1, $0) })
+        try two.write([attempt(2, 1)])
+        var checkpoint = Checkpoint()
+        checkpoint.attempts = [attempt(1, 65_536)]
+        var runs = 0
+        try one.transaction(.publishing) { transaction throws(StoreError) in
+            runs += 1
+            try transaction.write(checkpoint)
+            // It is found, so the transaction runs again.
+            _ = try transaction.authStatus(app: .default, userID: "u")
+        }
+        #expect(runs == 2)
+        try one.write([attempt(1, 65_537)])
+        #expect(try database.sql("SELECT count(*) FROM herald.attempts WHERE id >> 16 = 1") == "1")
+        #expect(try database.sql("SELECT count(*) FROM herald.attempts WHERE id >> 16 = 2") == "2")
+    }
+
     @Test("an attempt that ends when another process has its shard hides none of that process")
     func lateAttempts() throws {
         let (one, two) = (try database.open(), try database.open())
