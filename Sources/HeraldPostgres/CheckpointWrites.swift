@@ -14,14 +14,16 @@ enum CheckpointWrites {
     ) -> [Request] {
         var requests: [Request] = []
         if !checkpoint.attempts.isEmpty { requests.append(add(checkpoint.attempts, attempts)) }
-        let waiting = last(of: checkpoint.waiting) { DeliveryKey(delegate: $0.delegate, event: $0.event) }
+        // Requests change deliveries in this order, too: in another one, two processes could each lock a row that the other needs.
+        let waiting = last(of: checkpoint.waiting, by: { $0.key }).sorted { $0.key < $1.key }
+        let ended = checkpoint.ended.sorted()
         requests += batch(setWaiting, waiting) { parameters in
             add(waiting, to: &parameters)
             parameters.add(checkpoint.known)
         }
-        requests += batch(endWaiting, checkpoint.ended) { parameters in
-            parameters.add(checkpoint.ended) { $0.delegate }
-            parameters.add(checkpoint.ended) { $0.event }
+        requests += batch(endWaiting, ended) { parameters in
+            parameters.add(ended) { $0.delegate }
+            parameters.add(ended) { $0.event }
             parameters.add(checkpoint.known)
         }
         let lanes = last(of: checkpoint.lanes, by: { $0.delegate })

@@ -244,7 +244,9 @@ extension Transaction {
         WHERE w.delegate = u.delegate AND w.event = u.event
         """)
 
-    func drop(_ deliveries: [DeliveryKey], at time: Int64) throws(StoreError) {
+    func drop(_ all: [DeliveryKey], at time: Int64) throws(StoreError) {
+        // In the order of checkpoints.
+        let deliveries = all.sorted()
         try run(Self.drop) { parameters in
             parameters.add(deliveries) { $0.delegate }
             parameters.add(deliveries) { $0.event }

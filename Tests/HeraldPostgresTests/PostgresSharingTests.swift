@@ -301,6 +301,20 @@ struct PostgresSharingTests {
         }
     }
 
+    @Test("checkpoints change deliveries in the order of the log, so that no two processes wait for each other")
+    func orderOfRows() {
+        func requests(_ events: [LogPosition]) -> [[UInt8]] {
+            var checkpoint = Checkpoint()
+            checkpoint.waiting = events.map {
+                WaitingDelivery(delegate: 1, event: $0, attempts: 1, dueAt: 5, state: .retrying, isReplay: false)
+            }
+            checkpoint.ended = events.map { DeliveryKey(delegate: 2, event: $0) }
+            return CheckpointWrites.requests(checkpoint, attempts: [], statistics: []).map(\.parameters.bytes)
+        }
+        #expect(requests([3, 1, 2]) == requests([1, 2, 3]))
+        #expect(requests([1, 2]) != requests([1, 3]))
+    }
+
     @Test("a status that keeps the data of its user keeps what another process sets before the commit")
     func userData() throws {
         let (one, two) = (try database.open(), try database.open())
