@@ -7,6 +7,14 @@ import HeraldStore
 struct Partitions {
     enum Parent: String, CaseIterable {
         case events, attempts
+
+        /// The column of its primary key.
+        var key: String {
+            switch self {
+            case .events: "sequence"
+            case .attempts: "id"
+            }
+        }
     }
 
     private struct Bounds {
@@ -16,11 +24,11 @@ struct Partitions {
         var end: Int64 = 1
         /// The first row that is left, if it is known.
         var first: Int64 = 0
+        /// When a partition that could not be made ahead is tried again, in monotonic nanoseconds.
+        var nextAdd: Int64 = .min
     }
 
     private var bounds: [Parent: Bounds] = [:]
-    /// When a partition that could not be made ahead is tried again, in monotonic nanoseconds.
-    private var nextAdd: Int64 = .min
     /// When a drop that has failed is tried again, in monotonic nanoseconds.
     private var nextDrop: Int64 = .min
     /// The number of rows of a new partition.
@@ -42,15 +50,19 @@ struct Partitions {
     /// Others may read from the table: better later than to let everyone wait behind them.
     private static let wait = Statement("SELECT set_config('lock_timeout', '100ms', true)")
 
-    /// Another node may have recorded attempts there since: those of a round that it has begun long ago.
+    /// The search may pass over all rows that were removed, while the writer sends nothing else.
+    private static let limits = Statement(
+        "SELECT set_config('lock_timeout', '100ms', true), set_config('statement_timeout', '2s', true)")
+
+    /// Another node may have recorded attempts there since: those of a round that it has begun long ago. During the search only who
+    /// writes to the partition waits.
     private static func drop(_ partition: String, of parent: Parent) -> Statement {
         Statement(
             """
             DO $d$ BEGIN
-                LOCK TABLE ONLY \(parent.rawValue) IN ACCESS EXCLUSIVE MODE;
-                IF EXISTS (SELECT 1 FROM \(partition)) THEN
-                    RAISE EXCEPTION 'the partition has rows' USING ERRCODE = '55000';
-                END IF;
+                LOCK TABLE \(partition) IN SHARE ROW EXCLUSIVE MODE;
+                PERFORM 1 FROM \(partition) ORDER BY \(parent.key) LIMIT 1;
+                IF FOUND THEN RAISE EXCEPTION 'the partition has rows' USING ERRCODE = '55000'; END IF;
                 DROP TABLE \(partition);
             END $d$
             """)
@@ -76,10 +88,10 @@ struct Partitions {
         guard bounds[parent, default: Bounds()].end - last <= size / 2 else { return }
         let add = Request(Self.add) { $0.add(parent.rawValue, last, size) }
         if let now {
-            guard now >= nextAdd else { return }
-            nextAdd = now + Self.addPause
+            guard now >= bounds[parent, default: Bounds()].nextAdd else { return }
+            bounds[parent, default: Bounds()].nextAdd = now + Self.addPause
             _ = try run([Request(Self.wait), add])
-            nextAdd = .min
+            bounds[parent]?.nextAdd = .min
         } else {
             _ = try run([add])
         }
@@ -97,7 +109,7 @@ struct Partitions {
             guard let found = bounds[parent], found.starts.count > 1, found.first >= found.starts[1] else { continue }
             let start = found.starts[0]
             let requests = [
-                Request(Self.wait), Request(Self.drop("\(parent.rawValue)_\(start)", of: parent)),
+                Request(Self.limits), Request(Self.drop("\(parent.rawValue)_\(start)", of: parent)),
                 Request(Self.forget) { $0.add(parent.rawValue, start) },
             ]
             // What fails now is tried again later, unless another process has dropped it.

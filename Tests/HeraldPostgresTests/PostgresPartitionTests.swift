@@ -90,13 +90,15 @@ struct PostgresPartitionTests {
             throw .unavailable(reason: "on purpose")
         }
         let times: [Int64?] = [0, 1, Partitions.addPause, nil]
-        let counts = times.map { time in
+        func count(_ parent: Partitions.Parent, at time: Int64?) -> Int {
             requests = 0
-            let thrown = failure { try partitions.prepare(.events, after: 0, at: time, fail) }
+            let thrown = failure { try partitions.prepare(parent, after: 0, at: time, fail) }
             return thrown == nil ? 0 : requests
         }
         // The first one is the limit of the wait. One that is needed has none.
-        #expect(counts == [2, 0, 2, 1])
+        #expect(times.map { count(.events, at: $0) } == [2, 0, 2, 1])
+        // That of the other table does not wait for it.
+        #expect(count(.attempts, at: Partitions.addPause) == 2)
     }
 
     @Test("more events than a partition was made for are appended nevertheless")
