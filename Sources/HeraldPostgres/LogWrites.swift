@@ -70,7 +70,7 @@ struct LogWrites {
             let all = statuses.values.sorted { ($0.app.rawValue, $0.userID) < ($1.app.rawValue, $1.userID) }
             // Only the event of a status is compared: another process may have changed the data of the user since.
             let isSame = all.map { status -> Int64 in
-                let read = seen.statuses[NameInApp(app: status.app, name: status.userID)] ?? nil
+                let read: AuthStatus? = seen.statuses[NameInApp(app: status.app, name: status.userID)] ?? nil
                 return read?.user == status.user ? 1 : 0
             }
             requests.append(
