@@ -22,6 +22,15 @@ enum Sealing {
         return (row.isNull(0) ? nil : row.bytes(0), !row.isNull(1))
     }
 
+    private static let proof = Statement("SELECT proof FROM server FOR SHARE")
+
+    /// Checks the key again, once others see this process: one of them may have encrypted the database since. It counts the others
+    /// after it has changed this row, and this waits for the row, so one of the two finds the other.
+    static func checkAgain(_ writer: Writer) throws(StoreError) {
+        guard let row = try writer.run(Request(proof)).first, !row.isNull(0) else { return }
+        try writer.sealer.check(row.bytes(0), path: writer.database.label)
+    }
+
     private static func openAlone(_ writer: Writer) throws(StoreError) {
         let (secret, isSealed) = try check(writer)
         let sealer = writer.sealer
@@ -70,6 +79,8 @@ enum Sealing {
         try sealAnswers(writer)
         let (sealed, proof) = (try writer.sealer.seal(secret, .secret), try writer.sealer.makeProof())
         _ = try writer.run(Request(setProof) { $0.add(sealed, proof) })
+        // Nodes may have come since: see `checkAgain`.
+        try refuseNodes(writer)
     }
 
     private static func sealDelegates(_ writer: Writer) throws(StoreError) {

@@ -97,6 +97,7 @@ final class Writer {
                 if hasBegun {
                     try goOn()
                     try enter()
+                    try checkKey()
                     try resume()
                 }
             } catch {
@@ -136,11 +137,22 @@ final class Writer {
         }
     }
 
+    /// Another process may have encrypted the database while there was no session.
+    private func checkKey() throws(StoreError) {
+        do throws(StoreError) {
+            try Sealing.checkAgain(self)
+        } catch {
+            if case .sealed = error { try end("another process has encrypted its secrets") }
+            throw error
+        }
+    }
+
     /// Begins to write, once the schema is there.
     func begin() throws(StoreError) {
         lastRound = try run(AttemptRounds.lastRound).round()
         try settle(StoreEnds(try run(Request(StoreEnds.statement)).first))
         try enter()
+        try Sealing.checkAgain(self)
         try checkLocks()
         hasBegun = true
         try partitions.read { requests throws(StoreError) in try run(requests) }

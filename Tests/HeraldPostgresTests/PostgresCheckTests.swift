@@ -59,6 +59,15 @@ struct PostgresCheckTests {
         try database.open(sealer: own).close()
     }
 
+    @Test("a node without the key ends when the database was encrypted while it had no session")
+    func sealedMeanwhile() throws {
+        let node = try database.open()
+        try database.endSessions()
+        try database.open(sealer: try sealer(1)).close()
+        let thrown = failure { try node.write([attempt(1, 1)]) }
+        #expect(thrown == .replaced(path: node.label, reason: "another process has encrypted its secrets"))
+    }
+
     @Test("an encrypted database needs its key, and one that is not encrypted takes any")
     func sealed() throws {
         let (own, other) = (try sealer(1), try sealer(2))
