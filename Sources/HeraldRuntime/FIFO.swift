@@ -1,5 +1,5 @@
-/// A queue: elements are appended at its end and removed from its front, each in amortized constant time. It may be
-/// bounded. A value; its owner synchronizes access.
+/// A queue: elements are appended at its end and removed from its front, each in amortized constant time. A value;
+/// its owner synchronizes access.
 ///
 /// An array and the index of its front: removed elements are released in bulk, when they are half of the array, or by
 /// ``compact()``; those that are optional, at once, by ``takeFirst()``.
@@ -9,25 +9,16 @@
     @usableFromInline var items: [Element] = []
     /// The queue is `items[start...]`.
     @usableFromInline var start = 0
-    /// The maximum number of elements.
-    @usableFromInline package let capacity: Int
 
     @inlinable
-    package init(capacity: Int = .max) { self.capacity = capacity }
+    package init() {}
 
     @inlinable package var count: Int { items.count - start }
-    @inlinable package var isFull: Bool { count >= capacity }
     /// The number of removed elements that are still in memory.
     @inlinable package var slack: Int { start }
 
-    /// - Returns: `false` if the queue is full; the element is not added then.
     @inlinable
-    @discardableResult
-    package mutating func append(_ element: Element) -> Bool {
-        if isFull { return false }
-        items.append(element)
-        return true
-    }
+    package mutating func append(_ element: Element) { items.append(element) }
 
     /// - Precondition: the queue is not empty.
     @inlinable
