@@ -32,4 +32,34 @@ extension LogWriter {
             try transaction.keepBlock(block, committed.usage.parts(of: block))
         }
     }
+
+    /// Whether another process has changed a block that this one has not read to its end. The events that it reads later would be
+    /// counted twice, so it counts the block itself.
+    func countsItself(_ effect: WriteEffect, _ state: State) -> Bool {
+        guard case .counted(let block, _) = effect, block >= AppBlock.number(of: state.log.position + 1) else {
+            return false
+        }
+        _ = intake.submit(BlockCount(block: block))
+        return true
+    }
+}
+
+/// Counts a block of the log for the memory of this process.
+struct BlockCount: StoreCommand {
+    let block: Int64
+
+    /// Without submissions that append events after the count.
+    var isStep: Bool { true }
+
+    func perform(
+        _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan
+    ) throws(StoreError) {
+        let (found, head) = (try transaction.countBlock(block), try transaction.head)
+        plan.answers.append { [block, committed = context.committed] in
+            // Otherwise the events up to there could not be read, and are counted when they are.
+            if committed.recentEvents.head == head { committed.usage.set(block, found) }
+        }
+    }
+
+    func refuse(_ refusal: HubError) {}
 }

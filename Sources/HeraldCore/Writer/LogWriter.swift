@@ -187,8 +187,7 @@ package final class LogWriter: Sendable {
             hasRequests = hasRequests || effect.isRequest
             if case .erased(let events, _) = effect { erased.formUnion(events) }
             if case .remove(let gone) = effect { removed += gone.map(\.key).filter(state.cluster.owns) }
-            // Events of a block that are read later would be counted twice.
-            if case .counted(let block, _) = effect, block >= AppBlock.number(of: state.log.position + 1) { continue }
+            if countsItself(effect, state) { continue }
             apply(effect, &state)
         }
         // What this process has written of them in the meantime.

@@ -273,6 +273,26 @@ struct SharedHubTests {
         #expect(b.process.recentEvents.slice(after: 0, limit: 1).first?.isErased == true)
     }
 
+    @Test("what one hub erases in the last block of the log counts no more at the other, and what follows counts once")
+    func erasedBytes() throws {
+        let (a, b) = (try World(memory: memory), try World(memory: memory))
+        a.publish(2, data: "\"" + String(repeating: "x", count: 500) + "\"")
+        b.catchUp()
+        let before = b.process.usage.total(of: .default)
+        _ = a.manage(.erase([1]))
+        a.publish()
+        b.catchUp()
+        // It counts the block, and ends what it has recorded of the event.
+        for _ in 1...2 {
+            b.process.unanswered += 1
+            b.process.write()
+            b.process.unanswered -= 1
+        }
+        let (found, expected) = (b.process.usage.total(of: .default), a.process.usage.total(of: .default))
+        #expect(found.events == 3 && expected.events == 3)
+        #expect(found.bytes == expected.bytes && found.bytes < before.bytes)
+    }
+
     @Test("rows that one hub records for a delegate while the other one removes it do not stay")
     func removal() throws {
         let (a, b) = (try World(memory: memory), try World(memory: memory))
