@@ -186,6 +186,22 @@ final class SQLPublishingTests {
         #expect(try await herald.get("/v1/events?state=refused").data.isEmpty)
     }
 
+    @Test("when its app may store no more, a new one is refused, and a duplicate is not")
+    func quota() async throws {
+        let herald = try await start()
+        let role = try makeRole("full")
+        defer { drop(role) }
+        try sql("SELECT herald.allow('\(role)')")
+        #expect(run(as: role, "SELECT herald.publish('a.b', id => 'one')") != nil)
+        _ = try await herald.get("/v1/events") { $0.data.count == 1 }
+        #expect(try await herald.send("PATCH", "/v1/apps/default", #"{"max_stored_bytes": 1}"#).status == 200)
+        for id in ["one", "two"] {
+            #expect(run(as: role, "SELECT herald.publish('a.b', id => '\(id)')") != nil)
+        }
+        let refused = try await herald.get("/v1/events?state=refused") { !$0.data.isEmpty }
+        #expect(refused.data.map { $0["id"]?.string } == ["two"])
+    }
+
     @Test("with little memory a list of large refused events comes in small pages, and has everything in the end")
     func largeRefused() async throws {
         let herald = try await start("--memory", "64MiB")

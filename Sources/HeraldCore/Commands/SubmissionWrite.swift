@@ -55,15 +55,18 @@ package struct SubmissionWrite: StoreCommand {
     ) throws(StoreError) -> String? {
         let draft = draft.with(mayExist: mayExist || draft.deliverAt ?? 0 > now)
         let app = draft.event.app
-        if let refusal = context.refusal(of: [draft], app: app, more: scheduled.bytes, plan) {
-            return refusal.description
+        let isLater = draft.deliverAt ?? 0 > now
+        var refused = context.refusal(of: [draft], app: app, more: scheduled.bytes, plan)
+        if refused == nil, isLater {
+            refused = context.refusal(ofScheduling: scheduled.events + 1, of: app, plan)
         }
-        guard let dueAt = draft.deliverAt, dueAt > now else {
+        // A duplicate takes no room.
+        if let refused, try !context.isRepeated(draft, isScheduled: isLater, transaction, &plan) {
+            return refused.description
+        }
+        guard isLater, let dueAt = draft.deliverAt else {
             _ = try context.post(draft, transaction, &plan)
             return nil
-        }
-        if let refusal = context.refusal(ofScheduling: scheduled.events + 1, of: app, plan) {
-            return refusal.description
         }
         _ = try context.schedule(draft, at: dueAt, &scheduled, transaction, &plan)
         return nil

@@ -19,17 +19,15 @@ extension WriteContext {
             return
         }
         let now = publication.schedules ? clock.wall() : 0
-        let later = publication.schedules ? publication.drafts.count { $0.deliverAt ?? 0 > now } : 0
-        var refused = refusal(of: publication.drafts, app: publication.app, plan)
+        var refused = refusal(of: publication, publication.drafts, at: now, plan)
         if refused != nil, publication.drafts.contains(where: \.mayExist) {
             var new: [EventDraft] = []
             for draft in publication.drafts
             where try !isRepeated(draft, isScheduled: draft.deliverAt ?? 0 > now, transaction, &plan) {
                 new.append(draft)
             }
-            refused = new.isEmpty ? nil : refusal(of: new, app: publication.app, plan)
+            refused = new.isEmpty ? nil : refusal(of: publication, new, at: now, plan)
         }
-        if refused == nil { refused = refusal(ofScheduling: later, of: publication.app, plan) }
         if let refusal = refused {
             plan.answers.append { completion(.refused(refusal)) }
             return
@@ -125,8 +123,17 @@ extension WriteContext {
         return .isNew(namesake == nil ? event : qualified)
     }
 
+    /// Why the app may not publish these events, or schedule those that are for later.
+    private func refusal(
+        of publication: Publication, _ drafts: [EventDraft], at now: Int64, _ plan: WritePlan
+    ) -> HubError? {
+        if let refusal = refusal(of: drafts, app: publication.app, plan) { return refusal }
+        let later = publication.schedules ? drafts.count { $0.deliverAt ?? 0 > now } : 0
+        return refusal(ofScheduling: later, of: publication.app, plan)
+    }
+
     /// Whether it repeats a stored event, and so takes no room.
-    private func isRepeated(
+    func isRepeated(
         _ draft: EventDraft, isScheduled: Bool, _ transaction: any StoreTransaction, _ plan: inout WritePlan
     ) throws(StoreError) -> Bool {
         guard draft.mayExist else { return false }

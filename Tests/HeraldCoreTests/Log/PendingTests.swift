@@ -287,6 +287,23 @@ struct PendingTests {
         await bench.stop()
     }
 
+    @Test("a repeated event is a duplicate also when its app may schedule no more")
+    func repeatedAtLimit() async throws {
+        try memory.transaction { (transaction) throws(StoreError) in
+            try transaction.setPendingCount(
+                PendingCount(app: .default, events: Int64(PendingEvent.maxCount) - 1, bytes: 10))
+        }
+        let bench = try bench()
+        #expect(try await bench.hub.publish([draft("a", in: 9_000)])[0].disposition == .scheduled)
+        #expect(try await bench.hub.publish([draft("a", in: 9_000)])[0].disposition == .existed)
+        let posted = try await bench.hub.publish([draft("a", in: 9_000), draft("now", in: nil)])
+        #expect(posted.map(\.disposition) == [.existed, .accepted])
+        await #expect(throws: HubError.self) {
+            try await bench.hub.publish([draft("a", in: 9_000), draft("b", in: 9_000)])
+        }
+        await bench.stop()
+    }
+
     @Test("a hub that starts publishes what has become due while none ran")
     func restart() async throws {
         let first = try bench()
