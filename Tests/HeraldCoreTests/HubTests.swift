@@ -317,6 +317,23 @@ struct HubTests {
         await again.stop()
     }
 
+    @Test("a stop writes the numbers of the attempts that end during it, of many types, too")
+    func countsOfStop() async throws {
+        let mayEnd = Flag()
+        let bench = try HubBench { _ in mayEnd.isSet ? .now(.success) : .manual }
+        await bench.register { $0.maxInFlight = 1 }
+        for number in 1...150 { _ = try await bench.post("type.\(number)") }
+        try await eventually("the first attempt is open") { !bench.sender.open.isEmpty }
+        async let stopped: Void = bench.stop()
+        try await eventually("it stops") { bench.hub.isStopping }
+        mayEnd.set()
+        for callback in bench.sender.open { bench.sender.finish(callback.token, .success) }
+        await stopped
+        let (volumes, attempts) = bench.store.memory.read { ($0.volumes.values.map { $0 }, $0.attempts.count) }
+        #expect(attempts > 0 && volumes.reduce(0) { $0 + $1.delivered } == attempts)
+        #expect(volumes.reduce(0) { $0 + $1.events } == 150)
+    }
+
     @Test("a stop ends even if the store fails, and a drain after it returns")
     func stopWithoutStore() async throws {
         let bench = try HubBench()

@@ -9,6 +9,8 @@ struct VolumeWrite: StoreCommand {
     /// The number of rows of one transaction.
     private static let slice = 100
 
+    var isStep: Bool { true }
+
     func perform(
         _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan
     ) throws(StoreError) {

@@ -121,7 +121,8 @@ public final class Hub: Sendable {
                 onDurabilityLost: onDurabilityLost))
         keyUse = KeyUseTask(committed.keys, intake: intake, clock: clock)
         threads = HubThreads(
-            store: store, intake: intake, writer: writer, readers: readers, loops: loops, node: node, clock: clock)
+            store: store, intake: intake, writer: writer, readers: readers, loops: loops, volumes: volumes, node: node,
+            clock: clock)
         delegates.addDelegate(recentEvents)
         delegates.addDelegate(retention)
         addDelegate(committed.auth, description: "Auth status: who is logged in")

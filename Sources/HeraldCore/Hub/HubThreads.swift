@@ -12,6 +12,7 @@ final class HubThreads: Sendable {
     let writer: LogWriter
     let readers: ReaderPool
     let loops: [DeliveryLoop]
+    private let volumes: VolumeTask
     private let node: LocalNode
     private let clock: Clock
     private let isStopped = Atomic<Bool>(false)
@@ -22,13 +23,14 @@ final class HubThreads: Sendable {
 
     init(
         store: any EventStore, intake: Intake, writer: LogWriter, readers: ReaderPool, loops: [DeliveryLoop],
-        node: LocalNode, clock: Clock
+        volumes: VolumeTask, node: LocalNode, clock: Clock
     ) {
         self.store = store
         self.intake = intake
         self.writer = writer
         self.readers = readers
         self.loops = loops
+        self.volumes = volumes
         self.node = node
         self.clock = clock
     }
@@ -54,6 +56,7 @@ final class HubThreads: Sendable {
         node.leave(deadline: deadline)
         for loop in loops { loop.stop(deadline: deadline) }
         for loop in loops { loop.waitUntilFlushed() }
+        writeVolumes()
         intake.end()
         writer.join()
         readers.stop()
@@ -62,6 +65,20 @@ final class HubThreads: Sendable {
         store.close()
         observers.invokeDelegates { $0.hubHasStopped() }
         for body in waiting.withLock({ $0.take() }) ?? [] { body() }
+    }
+
+    /// Writes the counts of what was published and attempted until now.
+    private func writeVolumes() {
+        // A write that is under way ends first: only then another one has the rest.
+        if !volumes.all.isEmpty { drain() }
+        guard !volumes.all.isEmpty, writer.health.canWrite else { return }
+        volumes.write()
+        drain()
+    }
+
+    private func drain() {
+        guard let done = try? Semaphore() else { return }
+        if intake.submit(Barrier { done.signal() }) == nil { done.wait() }
     }
 
     /// Calls `body` once everything has ended; at once if it has. Any thread; must not wait.
