@@ -147,6 +147,7 @@ final class DrainTests {
         try _ = sql("INSERT INTO outbox VALUES ('3', 'b', '3', 's')")
         let other = try await drain(herald, [url, "--table", "outbox", "--once"])
         #expect(other.end == .exited(65) && other.text.contains("other values: /type"), "\(other.text)")
+        #expect(other.text.contains("Stopped. 0 events were published."), "\(other.text)")
         #expect(try sql("SELECT count(*) FROM outbox") == "1")
     }
 

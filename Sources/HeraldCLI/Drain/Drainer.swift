@@ -81,9 +81,13 @@ struct Drainer {
         limit = min(Self.maxLimit, max(1, Self.readBytes / max(1, bytes / entries.count)))
 
         let refused: [Int: Refusal]
+        let before = publisher
         switch try publisher.publish(entries, stopsAtRefused: refusedFile == nil) {
         case .done(let found): refused = found
-        case .away(let reason, let seconds): return .away(reason: reason, seconds: seconds)
+        case .away(let reason, let seconds):
+            // All of them are published again, and counted then.
+            publisher = before
+            return .away(reason: reason, seconds: seconds)
         }
         let first = refused.min { $0.key < $1.key }
         var count = entries.count

@@ -59,8 +59,9 @@ struct OutboxPublisher {
             let problem = Problem(answer, to: client)
             switch answer.status {
             case 200..<300:
-                for (index, refusal) in try differing(answer, batch) { refused[index] = refusal }
-                published += batch.count
+                let differing = try differing(answer, batch)
+                for (index, refusal) in differing { refused[index] = refusal }
+                published += batch.count - differing.count
                 left = left.dropFirst(batch.count)
                 maxCount = PublicationLimits.maxEvents
             case 413 where batch.count > 1 && maxBytes > Self.leastBytes:
@@ -104,7 +105,7 @@ struct OutboxPublisher {
         return reasons.sorted { $0.key < $1.key }.map { (batch[$0.key], $0.value.joined(separator: "; ")) }
     }
 
-    /// Counts duplicates.
+    /// Counts duplicates, without those that it returns.
     /// - Returns: those whose id is in the log with other values: another row has the id.
     private mutating func differing(_ answer: HTTPResponse, _ batch: [Part]) throws(CommandError) -> [Int: Refusal] {
         var found: [Int: Refusal] = [:]
@@ -113,9 +114,11 @@ struct OutboxPublisher {
             throw client.notHerald("its response has not one entry for each event")
         }
         for (part, event) in zip(batch, data.elements) {
-            if event["duplicate"]?.bool == true { duplicates += 1 }
             let pointers = event.list("differs").compactMap(\.string)
-            guard !pointers.isEmpty else { continue }
+            guard !pointers.isEmpty else {
+                if event["duplicate"]?.bool == true { duplicates += 1 }
+                continue
+            }
             found[part.index] = Refusal(
                 id: part.id,
                 reason: "an event with its id was published with other values: \(pointers.joined(separator: ", "))")
