@@ -3,7 +3,7 @@ internal import Synchronization
 /// Counters since the start, and current values.
 package struct HTTPServerStatistics: Sendable, Hashable {
     package var openConnections = 0
-    /// Streams; their connections are not counted among the others.
+    /// Streams. Their connections are counted among the others over TLS only.
     package var openStreams = 0
     /// Streams that were ended because their client did not read.
     package var cutStreams = 0

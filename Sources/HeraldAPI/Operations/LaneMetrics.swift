@@ -37,7 +37,8 @@ struct LaneMetrics {
             var group = groups[status] ?? Group()
             if delegate.settings.kind == .pull { pulls[status, default: 0] += 1 } else { group.delegates += 1 }
             if let lane {
-                activeLanes += 1
+                // Of one that has nothing to do, there may be an entry with the limits of its receiver.
+                if lane.cursor != nil || lane.inFlight + lane.retrying + lane.replays > 0 { activeLanes += 1 }
                 inFlight += lane.inFlight
                 retrying += lane.retrying
                 if let reason = lane.flow.limitedBy { limited[reason, default: 0] += 1 }

@@ -65,12 +65,17 @@ struct MetricsTests {
             (backlog.events, backlog.oldest, backlog.isEstimate) = (events, oldest, isEstimate)
             return backlog
         }
+        // Only the rate of its receiver is known.
+        let limited = LaneSnapshots.Entry(cursor: nil, inFlight: 0, retrying: 0, replays: 0, flow: FlowStatus(rate: 5))
         let survey = LaneMetrics(
             [
                 delegate(1, .active), delegate(2, .active), delegate(3, .active), delegate(4, .active),
-                delegate(5, .paused),
+                delegate(5, .paused), delegate(6, .active),
             ],
-            [2: lane(90), 3: lane(70, retrying: 2), 4: lane(nil, retrying: 5, isFailing: true), 5: lane(10)],
+            [
+                2: lane(90), 3: lane(70, retrying: 2), 4: lane(nil, retrying: 5, isFailing: true), 5: lane(10),
+                6: limited,
+            ],
             [2: backlog(10), 3: backlog(30, oldest: 70, isEstimate: true), 5: backlog(90, oldest: 10)])
         #expect(survey.activeLanes == 4)
         #expect(survey.inFlight == 4)
@@ -85,7 +90,7 @@ struct MetricsTests {
         let none: Int64 = -1
         #expect(
             values { Int64($0.delegates) } == [
-                "active": 3, "paused": 1, "pending_verification": 0, "failing": 1, "disabled": 0, "gone": 0,
+                "active": 4, "paused": 1, "pending_verification": 0, "failing": 1, "disabled": 0, "gone": 0,
             ])
         #expect(values(\.lag).filter { $0.value > 0 } == ["active": 40, "paused": 90])
         #expect(values(\.greatestLag).filter { $0.value > 0 } == ["active": 30, "paused": 90])
