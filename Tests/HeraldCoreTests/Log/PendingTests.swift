@@ -334,6 +334,23 @@ struct PendingTests {
         await bench.stop()
     }
 
+    @Test("an event that is put aside is reported once, also if its commit got no response")
+    func refusedWithoutResponse() async throws {
+        try memory.transaction { (transaction) throws(StoreError) in
+            try transaction.addPending(Event(id: "bad").damaged(), dueAt: clock.wall + 1_000)
+            try transaction.setPendingCount(PendingCount(app: .default, events: 1, bytes: 1))
+        }
+        let bench = try bench()
+        let reported = Recorder<String>()
+        bench.hub.committed.refused.observe { reported.record($0.submission.id) }
+        bench.store.fail(.unknown(reason: "test"))
+        clock.advance(seconds: 1)
+        try await eventually("it is put aside") { bench.hub.committed.pending.total == 0 }
+        await bench.stop()
+        #expect(memory.read { $0.refused.map(\.submission.id) } == ["bad"])
+        #expect(reported.items == ["bad"] && bench.hub.committed.refused.count == 1)
+    }
+
     @Test("the store is searched when an event is due, and not before")
     func idle() async throws {
         let bench = try bench()
