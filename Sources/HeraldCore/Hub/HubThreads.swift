@@ -69,11 +69,11 @@ final class HubThreads: Sendable {
 
     /// Writes the counts of what was published and attempted until now.
     private func writeVolumes() {
-        // A write that is under way ends first: only then another one has the rest.
-        if !volumes.all.isEmpty { drain() }
-        guard !volumes.all.isEmpty, writer.health.canWrite else { return }
-        volumes.write()
-        drain()
+        // A counter whose earlier write is under way writes the rest after that.
+        for _ in 1...2 where writer.health.canWrite && !volumes.all.isEmpty {
+            volumes.write()
+            drain()
+        }
     }
 
     private func drain() {
