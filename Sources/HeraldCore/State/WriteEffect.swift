@@ -51,6 +51,14 @@ extension WriteEffect {
         }
     }
 
+    /// It adds to counts of the process that has committed it, and is true whatever others have changed since.
+    var isCount: Bool {
+        switch self {
+        case .pulled, .refused: true
+        default: false
+        }
+    }
+
     /// The changes that other processes are notified of.
     var changes: [Change] {
         switch self {

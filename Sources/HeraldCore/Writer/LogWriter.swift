@@ -288,8 +288,8 @@ package final class LogWriter: Sendable {
                     if kind == .deciding { state.cluster.hasDecided() }
                     return commit
                 }
-                // What it has changed is among the changes, besides what only this process counts.
-                plan.effects.removeAll { !$0.changes.isEmpty }
+                // What it has changed is among the changes, with what others have changed since. They don't have its counts.
+                plan.effects = plan.effects.filter(\.isCount)
                 return Commit(head: head)
             } catch {
                 switch error {

@@ -351,6 +351,31 @@ struct PendingTests {
         #expect(reported.items == ["bad"] && bench.hub.committed.refused.count == 1)
     }
 
+    @Test("what another process schedules before an unknown commit is known is published at its time")
+    func scheduledMeanwhile() async throws {
+        let bench = try bench()
+        _ = try await bench.hub.publish([draft("a", in: 1_000)])
+        let dueAt = clock.wall + 2_000
+        let isScheduled = Flag()
+        bench.store.duringTransaction.withLock { [memory] hook in
+            hook = {
+                guard !isScheduled.isSet, memory.read({ $0.events.contains { $0.id == "a" } }) else { return }
+                _ = try? memory.transaction { (transaction) throws(StoreError) in
+                    try transaction.addPending(Event(id: "b"), dueAt: dueAt)
+                    try transaction.setPendingCount(PendingCount(app: .default, events: 1, bytes: 1))
+                    try transaction.record([.pending(.default)], name: 1)
+                }
+                isScheduled.set()
+            }
+        }
+        bench.store.fail(.unknown(reason: "test"))
+        clock.advance(seconds: 1)
+        try await eventually("the other one is scheduled") { isScheduled.isSet }
+        clock.advance(seconds: 1)
+        try await eventually("both are published") { log == ["a", "b"] }
+        await bench.stop()
+    }
+
     @Test("the store is searched when an event is due, and not before")
     func idle() async throws {
         let bench = try bench()
