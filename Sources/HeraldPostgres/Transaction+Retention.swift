@@ -47,11 +47,19 @@ extension Transaction {
     }
 
     func countBlock(_ block: Int64) throws(StoreError) -> [AppBlock] {
+        try count(block, storingBefore: AppBlock.number(of: head + 1))
+    }
+
+    func recountBlock(_ block: Int64) throws(StoreError) -> [AppBlock] {
+        try count(block, storingBefore: firstOpenBlock())
+    }
+
+    private func count(_ block: Int64, storingBefore end: Int64) throws(StoreError) -> [AppBlock] {
         try run(Request(Self.removeOldBlocks))
         let found = try RetentionQueries.blocks(in: AppBlock.places(block)) { request throws(StoreError) in
             try run(request)
         }
-        if block < AppBlock.number(of: try head + 1) { try keepBlock(block, found) }
+        if block < end { try keepBlock(block, found) }
         return found
     }
 

@@ -75,6 +75,20 @@ struct BlockConformance {
         #expect(try count(fixture, 9) == [])
     }
 
+    @Test("a block that was not read to its end is not stored before those that it follows")
+    func recounting() throws {
+        let fixture = try StoreFixture(.postgres)
+        try fixture.append((1...2_100).map { Event(id: "e\($0)", data: "\"x\"") })
+        func recount() throws -> [AppBlock] {
+            try fixture.transaction { (transaction) throws(StoreError) in try transaction.recountBlock(1) }
+        }
+        #expect(try recount() == expected(fixture).filter { $0.block == 1 })
+        #expect(sorted(try fixture.restart().blocks) == (try expected(fixture)), "block 0 is counted at the start")
+        try fixture.transaction { (transaction) throws(StoreError) in _ = try transaction.erase([1_500]) }
+        #expect(try recount() == expected(fixture).filter { $0.block == 1 })
+        #expect(sorted(try fixture.restart().blocks) == (try expected(fixture)), "what is stored is replaced")
+    }
+
     @Test("stored counts are not added again", arguments: [StoreKind.sqlite, .postgres])
     func keeping(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)

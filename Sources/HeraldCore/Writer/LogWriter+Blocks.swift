@@ -12,7 +12,8 @@ extension LogWriter {
         let freed = plan.freed.filter { $0.key < firstOpen && !plan.changedBlocks.contains($0.key) }
         plan.changedBlocks.formUnion(plan.freed.keys.filter { $0 >= firstOpen })
         for block in plan.changedBlocks.sorted() {
-            plan.effects.append(.counted(block: block, try transaction.countBlock(block)))
+            let found = try block < firstOpen ? transaction.countBlock(block) : transaction.recountBlock(block)
+            plan.effects.append(.counted(block: block, found))
         }
         for (block, bytes) in freed {
             let parts = committed.usage.parts(of: block).map { part in
@@ -33,8 +34,8 @@ extension LogWriter {
         }
     }
 
-    /// Whether another process has changed a block that this one has not read to its end. The events that it reads later would be
-    /// counted twice, so it counts the block itself.
+    /// Whether a block was changed that this process has not read to its end. The events that it reads later would be counted twice,
+    /// so it counts the block later.
     func countsItself(_ effect: WriteEffect, _ state: State) -> Bool {
         guard case .counted(let block, _) = effect, block >= AppBlock.number(of: state.log.position + 1) else {
             return false
@@ -54,7 +55,7 @@ struct BlockCount: StoreCommand {
     func perform(
         _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan
     ) throws(StoreError) {
-        let (found, head) = (try transaction.countBlock(block), try transaction.head)
+        let (found, head) = (try transaction.recountBlock(block), try transaction.head)
         plan.answers.append { [block, committed = context.committed] in
             // Otherwise the events up to there could not be read, and are counted when they are.
             if committed.recentEvents.head == head { committed.usage.set(block, found) }

@@ -365,7 +365,7 @@ package final class LogWriter: Sendable {
         }
         if let mark = plan.mark { state.lastMark = mark }
         if let next = plan.nextAuditTrim { state.nextAuditTrim = next }
-        for effect in plan.effects { apply(effect, &state) }
+        for effect in plan.effects where !(state.log.isBehind && countsItself(effect, state)) { apply(effect, &state) }
         if plan.effects.contains(where: \.isRequest) { sendKnown(state) }
         for (publication, events) in plan.posted { publication.completion(.done(events)) }
         for answer in plan.answers { answer() }

@@ -46,6 +46,9 @@ package protocol LogTransaction: AnyObject {
     /// Counts a block from which this transaction has removed something, and stores the counts if the block is full;
     /// deletes those of blocks before the log's first event.
     func countBlock(_ block: Int64) throws(StoreError) -> [AppBlock]
+    /// Counts a block that this process may not have read to its end. Blocks before it may not be stored yet, so it only replaces
+    /// counts that are stored.
+    func recountBlock(_ block: Int64) throws(StoreError) -> [AppBlock]
     /// Erases the content of events (`Event.erased`), their attempts and waiting deliveries. The events keep their
     /// positions in the log.
     /// - Parameter limit: about the maximum number of rows that are changed, ≥ 2. The result has the events that are left.
@@ -61,6 +64,9 @@ package protocol LogTransaction: AnyObject {
 extension LogTransaction {
     /// It belongs to one process, which knows.
     package func firstOpenBlock() -> Int64 { 0 }
+
+    /// One process has read all of its log.
+    package func recountBlock(_ block: Int64) throws(StoreError) -> [AppBlock] { try countBlock(block) }
 }
 
 /// Reads the log.
