@@ -183,7 +183,7 @@ struct Database: Sendable {
     private func configure(_ session: PostgresSession, _ role: Role) throws(PostgresError) {
         guard let statement = Self.configurations[role] else { return }
         let found = try session.run(Request(statement), seconds: Self.connectSeconds)
-        guard let row = found.first else { throw .unavailable("the server does not tell its settings") }
+        guard let row = found.first else { throw .unavailable("the server did not return its settings") }
         func refuse(_ reason: String) -> PostgresError { .refused(unit: 0, state: Self.unsuitable, message: reason) }
         guard row.integer(0) == session.serverProcess else {
             throw refuse(
@@ -194,7 +194,7 @@ struct Database: Sendable {
             throw refuse("its encoding is \(row.text(1)); it has to be created with the encoding UTF8")
         }
         guard row.integer(2) >= Int64(Self.leastVersion) else {
-            throw refuse("the server is PostgreSQL \(row.integer(2) / 10_000); the oldest one that serves is 14")
+            throw refuse("the server is PostgreSQL \(row.integer(2) / 10_000); Herald needs PostgreSQL 14 or later")
         }
         try primary.admit(try Primary.find(session, seconds: Self.connectSeconds))
     }

@@ -31,7 +31,7 @@ final class HostNames: Sendable {
             search.done.signal()
         }
         guard let found = state.withLock({ $0.known[name] }) else {
-            throw .unavailable("no address is found of the server \(name)")
+            throw .unavailable("no address was found for the server \(name)")
         }
         return found
     }

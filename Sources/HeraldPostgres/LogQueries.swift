@@ -36,7 +36,7 @@ enum LogQueries {
     ) throws(StoreError) -> [NameInApp: LoggedEvent?] {
         let found = try rows.map { row throws(StoreError) in
             let index = Int(row.figure(Int32(LoggedEvent.columnCount))) - 1
-            guard names.indices.contains(index) else { throw .failed(reason: "the server has answered something else") }
+            guard names.indices.contains(index) else { throw .failed(reason: "the server returned a wrong row") }
             return (names[index], try reading.event(row, app: names[index].app, id: names[index].name))
         }
         return values(found, of: names)

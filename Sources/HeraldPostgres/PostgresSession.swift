@@ -179,7 +179,7 @@ final class PostgresSession {
             let expected = exchange.expected[exchange.next]
             guard let result = PQgetResult(handle) else {
                 // The end of the results of one request.
-                if case .end = expected { throw lost("an answer is missing") }
+                if case .end = expected { throw lost("a response is missing") }
                 exchange.next += 1
                 continue
             }
@@ -200,7 +200,7 @@ final class PostgresSession {
                 let state = PQresultErrorField(result, Self.sqlState).map { String(cString: $0) } ?? ""
                 let failure = PostgresError.refused(unit: exchange.unit, state: state, message: Self.message(result))
                 exchange.failure = exchange.failure ?? failure
-            default: throw lost("an unexpected answer")
+            default: throw lost("an unexpected response")
             }
         }
     }
@@ -243,7 +243,7 @@ final class PostgresSession {
         var wait = pollfd(fd: PQsocket(handle), events: Int16(events), revents: 0)
         while true {
             let left = (deadline - clock.monotonic()) / 1_000_000
-            if left <= 0 { throw lost("the server does not answer") }
+            if left <= 0 { throw lost("the server does not respond") }
             let ready = poll(&wait, 1, Int32(clamping: left))
             if ready > 0 { return }
             if ready < 0, errno != EINTR { throw lost(String(cString: strerror(errno))) }

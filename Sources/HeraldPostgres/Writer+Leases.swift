@@ -85,7 +85,7 @@ extension Writer: ShardLeases {
         guard rows.first?.flag(0) == false else {
             throw .notWritable(
                 path: database.label,
-                reason: "the server gives a lock to two sessions at once, so nothing would have one owner")
+                reason: "the server gives a lock to two sessions at once: a shard would have two owners")
         }
     }
 

@@ -166,6 +166,19 @@ struct PostgresServersTests {
         #expect(try thrown == .notWritable(path: Database(url: url).label, reason: reason))
     }
 
+    @Test("errors of a database name no commands and permissions of a data folder")
+    func advice() throws {
+        let label = try Database(url: "postgres://herald@db.example/herald").label
+        for error in [
+            StoreError.corrupt(path: label, reason: "a page"), .notWritable(path: label, reason: "a right"),
+            .sealed(path: label, reason: "and no key was given"),
+        ] {
+            let text = error.description
+            #expect(["herald check", "salvage", "rewrap", "owner"].allSatisfy { !text.contains($0) }, "\(text)")
+        }
+        #expect(StoreError.corrupt(path: "/var/lib/herald", reason: "a page").description.contains("`herald check`"))
+    }
+
     @Test("the lookup of a name has a deadline; what was found is used until something else is found")
     func names() throws {
         let answers = Answers()

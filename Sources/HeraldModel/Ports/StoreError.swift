@@ -49,9 +49,15 @@ public enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
         case .inUse(let path, let holder):
             "\(path) is in use by \(holder). Stop that process first, or choose another store "
                 + "(`herald serve --data`, or `--store`)."
+        case .notWritable(let path, let reason) where Self.isOnServer(path):
+            "\(path) can't be used: \(reason). Check the database and the rights of its role, or choose another store "
+                + "(`herald serve --data`, or `--store`)."
         case .notWritable(let path, let reason):
             "\(path) can't be written: \(reason). Check the owner and the permissions, "
                 + "or choose another store (`herald serve --data`, or `--store`)."
+        case .corrupt(let path, let reason) where Self.isOnServer(path):
+            "\(path) is not a readable Herald database: \(reason). It was left untouched: restore a backup of it, or "
+                + "choose another store (`herald serve --data`, or `--store`)."
         case .corrupt(let path, let reason):
             "\(path) is not a readable Herald database: \(reason). It was left untouched: `herald check` says "
                 + "what is damaged, `herald restore` puts back a backup, and `herald salvage` copies all that is intact."
@@ -59,13 +65,14 @@ public enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
             "\(path) has lost acknowledged events: \(reason). Nothing was touched. Keep a copy of the folder; `herald check FOLDER` "
                 + "says what is damaged, and `herald salvage FOLDER NEW-FOLDER` copies all that is intact."
         case .newer(let path, let found, let supported):
-            "\(path) has schema version \(found); this version of Herald supports up to \(supported). Use the newer one."
+            "\(path) has schema version \(found); this version of Herald supports up to \(supported). It was left "
+                + "untouched: use the version of Herald that wrote it, or a later one."
         case .older(let path, let found, let supported):
             "\(path) has schema version \(found); this version of Herald supports \(supported) and later. It was left "
                 + "untouched: use the version of Herald that has made it, or choose another store (`herald serve --data`, or `--store`)."
         case .sealed(let path, let reason):
             "The secrets in \(path) are encrypted, \(reason). Provide the master key that encrypted them: "
-                + "HERALD_MASTER_KEY of the server, or masterKey of Hub.Options. `herald rewrap` replaces the key."
+                + "HERALD_MASTER_KEY or --master-key-file of the server, or masterKey of Hub.Options."
         case .full: "The disk is full."
         case .inputOutput(let reason): "The disk reported an error: \(reason)."
         case .syncFailed(let reason): "Flushing to the disk failed: \(reason)."
@@ -84,6 +91,9 @@ public enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
         case .failed(let reason): "The store failed: \(reason)."
         }
     }
+
+    /// Whether it is a database on a server. The commands that check, restore and salvage a data folder refuse it.
+    private static func isOnServer(_ path: String) -> Bool { path.hasPrefix("postgres://") }
 }
 
 extension StoreError {
