@@ -5,16 +5,16 @@ import HeraldModel
 /// Translates libcurl's result of a failed transfer into a verdict.
 enum CurlResult {
     static let tooLate = CallbackOutcome.Verdict.failed(
-        .stopped, detail: "another process may deliver to this delegate by now")
+        .stopped, detail: "another node may deliver to this delegate by now")
 
     static func verdict(_ code: Int32, status: Int, _ transfer: Transfer) -> CallbackOutcome.Verdict {
         if transfer.isTooLate { return tooLate }
         if let rule = transfer.refusal { return .failed(.addressBlocked, detail: rule) }
         if code != HERALD_CURL_OK, transfer.hasReadTooMuch {
-            return .failed(.protocolError, detail: "the receiver sent too much that is no part of an answer")
+            return .failed(.protocolError, detail: "the receiver sent too much that is no part of a response")
         }
         if transfer.hasLostConnection(code) {
-            return .failed(.protocolError, detail: "the kept connection ended before an answer")
+            return .failed(.protocolError, detail: "the kept connection ended before a response")
         }
         if transfer.isRepeated {
             return .failed(.protocolError, detail: "HTTP/2 broke off: the receiver refused the request")
@@ -32,21 +32,21 @@ enum CurlResult {
             HERALD_CURL_CA_FILE, HERALD_CURL_PIN:
             return .failed(.tls, detail: text)
         case HERALD_CURL_NOTHING:
-            return .failed(.protocolError, detail: "the connection was closed without an answer")
+            return .failed(.protocolError, detail: "the connection was closed without a response")
         case HERALD_CURL_NOT_HTTP, HERALD_CURL_WEIRD:
-            return .failed(.protocolError, detail: "the answer is not HTTP/1.1: \(text)")
+            return .failed(.protocolError, detail: "the response is not HTTP/1.1: \(text)")
         case HERALD_CURL_HTTP2, HERALD_CURL_HTTP2_STREAM:
             return .failed(.protocolError, detail: "HTTP/2 broke off: \(text)")
         case HERALD_CURL_WRITE where transfer.mustNotDecode:
             return .failed(.protocolError, detail: "the interim response \(status) has several codings")
         // libcurl has no memory for more than 100 KiB of a line.
         case HERALD_CURL_WRITE where transfer.headerCount > 0, HERALD_CURL_NO_MEMORY, HERALD_CURL_TOO_LARGE:
-            return .failed(.protocolError, detail: "the answer's headers did not end within 16 KiB or 128 lines")
+            return .failed(.protocolError, detail: "the headers of the response did not end within 16 KiB or 128 lines")
         case HERALD_CURL_OK where status >= 200:
             return .failed(
-                .protocolError, detail: "the connection was closed before the headers of the answer \(status) ended")
+                .protocolError, detail: "the connection was closed before the headers of the response \(status) ended")
         case HERALD_CURL_OK:
-            return .failed(.protocolError, detail: "the answer ended with the interim status \(status)")
+            return .failed(.protocolError, detail: "the response ended with the interim status \(status)")
         default: return .failed(.protocolError, detail: text)
         }
     }

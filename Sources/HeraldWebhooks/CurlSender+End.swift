@@ -192,7 +192,7 @@ extension CurlSender {
         let now = Self.now()
         func stop(_ callback: Callback, _ startedAt: Int64) {
             if callback.purpose == .token { return }
-            let verdict = CallbackOutcome.Verdict.failed(.stopped, detail: "Herald stopped before an answer came")
+            let verdict = CallbackOutcome.Verdict.failed(.stopped, detail: "Herald stopped before a response came")
             finished(callback.token, CallbackOutcome(verdict: verdict, duration: (now - startedAt) / 1000))
         }
         for entry in ended { finished(entry.token, entry.outcome) }

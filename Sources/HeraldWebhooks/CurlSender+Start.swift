@@ -114,7 +114,7 @@ extension CurlSender {
             }
             for waiting in expired {
                 let verdict = CallbackOutcome.Verdict.failed(
-                    .nameResolution, detail: "\(host): no answer to the lookup in time")
+                    .nameResolution, detail: "\(host): no response to the lookup in time")
                 endOpen(waiting.callback, waiting.target, verdict, startedAt: waiting.startedAt)
             }
         }

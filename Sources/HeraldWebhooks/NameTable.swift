@@ -231,7 +231,7 @@ struct NameTable {
         while let first = overdue.first, first.begunAt + Self.overdueTime <= now {
             overdue.removeFirst()
             guard var search = searches[first.host], search.begunAt == first.begunAt else { continue }
-            let entry = record(first.host, .unavailable("no answer to the lookup in time"), now)
+            let entry = record(first.host, .unavailable("no response to the lookup in time"), now)
             deliveries += search.waiters.map {
                 Delivery(mailbox: $0, reply: .init(host: first.host, entry: entry))
             }

@@ -95,7 +95,7 @@ import Testing
         #expect(table.begin(0) == ["a"])
         #expect(table.expire(4 * second).isEmpty)
         #expect(table.expire(5 * second).count == 1)
-        #expect(table.resolve("a", app(1), mailbox, 6 * second)?.answer == .failed("no answer to the lookup in time"))
+        #expect(table.resolve("a", app(1), mailbox, 6 * second)?.answer == .failed("no response to the lookup in time"))
         #expect(table.end("a", .addresses([address]), 7 * second).isEmpty)
         #expect(addresses(table.resolve("a", app(1), mailbox, 8 * second)) == [address])
     }

@@ -108,7 +108,7 @@ import Testing
         #expect(await loop.send(delegate("http://fast.example:\(receiver.port)/", key: 3)).isSuccess)
         for outcome in await [slow, same] {
             #expect(outcome.failure == .nameResolution)
-            #expect(outcome.detail == "slow.example: no answer to the lookup in time")
+            #expect(outcome.detail == "slow.example: no response to the lookup in time")
             #expect(outcome.duration >= 900_000)
         }
     }

@@ -33,7 +33,7 @@ package struct AttemptResult: Sendable {
     package var hint: String? {
         if !detail.isEmpty { return detail }
         switch status {
-        case .some(304): return "304 is not a valid response to a POST; only a status from 200 to 299 is a success"
+        case .some(304): return "304 is not a valid response to a callback; only a status from 200 to 299 is a success"
         case .some(300...399): return "redirects are never followed; register the address that they point to"
         case .some(410): return "the receiver responded with 410: the address no longer exists"
         case .some(let status) where !(200...299).contains(status): return "only a status from 200 to 299 is a success"
