@@ -298,7 +298,8 @@ extension Problem {
 
     static let tooManyStreams = unavailable(
         "too-many-streams", "Too many streams are open",
-        "The server, or the app, has as many streams open as it may. Try again when one has ended, or raise its limit of file descriptors.",
+        "The server, or the app, has as many streams open as it may. Try again when one has ended. The server may have more "
+            + "with more file descriptors and more --memory.",
         retryAfter: 10)
 
     static let tooManyWaits = unavailable(
@@ -336,7 +337,7 @@ extension Problem {
         case .busy:
             self = .unavailable(
                 .busy,
-                "Events arrive faster than the disk can store them. Nothing was published; try again in a second.")
+                "Requests arrive faster than the store can write them. Nothing was done; try again in a second.")
         // Requests are not withdrawn.
         case .stopping, .cancelled: self = .unavailable(.stopping, "Nothing was done; try again in a second.")
         case .tooLarge(let limit): self = .bodyTooLarge(limit: limit)
@@ -367,7 +368,8 @@ extension Problem {
 
     static let unreadableRow = Problem(
         status: 500, name: "internal", title: "An internal error occurred",
-        detail: "A stored row can't be read. Nothing was done. `herald check` names the row, and the log says more.")
+        detail: "A stored row can't be read. Nothing was done. The log of the server says more, and `herald check` "
+            + "names the damaged rows of a data folder.")
 
     /// The store has not responded in time.
     static let storeIsSilent = Problem(StoreError.unavailable(reason: "it does not respond"))
