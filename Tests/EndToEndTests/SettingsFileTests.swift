@@ -45,6 +45,22 @@ struct SettingsFileTests {
         #expect(words.contains("\"***\"") && !words.contains("word-of-this-test"), "\(words)")
     }
 
+    @Test(
+        "a refused value is named with values that the setting accepts, and a missing file with the reason",
+        arguments: [
+            ("--backup-every", "often", "at least 1m, a number with m, h or d, such as 12h or 1d"),
+            ("--requests-per-second", "0", "a number from 1 to 1000000, or unlimited"),
+            ("--admin-key-file", "/nowhere/key", "a file that can be read (No such file or directory)"),
+            ("--master-key-file", "/nowhere/key", "a file that can be read (No such file or directory)"),
+        ])
+    func refusals(flag: String, value: String, allowed: String) {
+        #expect {
+            try Settings(arguments: [flag, value], environment: [:])
+        } throws: { error in
+            "\(error)" == "\(flag) is \"\(value)\", but must be \(allowed)."
+        }
+    }
+
     @Test("the password of an address is hidden, also if it is not percent-encoded")
     func rawPassword() throws {
         let store = try #require(Option.all.first { $0.name == "store" })

@@ -101,7 +101,7 @@ extension Command {
                 name: "rotate", summary: "replace the secret of a delegate",
                 details: "Prints the new secret. The old one signs as well for a while.", arguments: [delegateID],
                 flags: [
-                    Flag("overlap", "SECONDS", "How long the old secret signs as well. Default: a day."),
+                    Flag("overlap", "SECONDS", "How long the old secret signs as well, 0 to 604800. Default: 86400."),
                     DelegateField.signature.flag, DelegateField.secretFile,
                 ] + Flags.client, action: .run(DelegateCommands.rotate)),
             Command(

@@ -174,6 +174,7 @@ extension Option {
             "admin-key-file", "FILE", "the credential herald.admin-key of systemd, or none",
             "A file whose only line is the admin key, readable by Herald only."
         ) { text, settings throws(Disallowed) in
+            _ = try readable(text)
             if let problem = SecretFile.problem(text) {
                 throw Disallowed(allowed: "readable by its owner only; \(problem)")
             }
@@ -185,9 +186,13 @@ extension Option {
         },
         Option(
             "requests-per-second", "NUMBER", "unlimited",
-            "Requests per second for each access key that has no limit of its own, 1 to 1000000."
+            "Requests per second for each access key that has no limit of its own, 1 to 1000000, or unlimited."
         ) { text, settings throws(Disallowed) in
-            settings.requestsPerSecond = text == "unlimited" ? nil : try number(text, 1...1_000_000)
+            let number = Int(text)
+            guard text == "unlimited" || number.map((1...1_000_000).contains) == true else {
+                throw Disallowed(allowed: "a number from 1 to 1000000, or unlimited")
+            }
+            settings.requestsPerSecond = number
         },
         Option(
             "connections-per-address", "NUMBER", "200; unlimited on loopback",
@@ -251,7 +256,9 @@ extension Option {
             "backup-every", "DURATION", describe(duration: standard.backups.every),
             "The time between two backups: 30m, 12h, 1d, ..., at least 1m."
         ) { text, settings throws(Disallowed) in
-            guard let every = try duration(text) else { throw Disallowed(allowed: "at least 1m, such as 12h or 1d") }
+            guard let every = try? duration(text) else {
+                throw Disallowed(allowed: "at least 1m, a number with m, h or d, such as 12h or 1d")
+            }
             settings.backups.every = every
         },
         Option(
@@ -299,6 +306,7 @@ extension Option {
             "master-key-file", "FILE", "the credential herald.master-key of systemd, or none",
             "A file whose only line is the master key, readable by Herald only."
         ) { text, settings throws(Disallowed) in
+            _ = try readable(text)
             if let problem = SecretFile.problem(text) {
                 throw Disallowed(allowed: "readable by its owner only; \(problem)")
             }

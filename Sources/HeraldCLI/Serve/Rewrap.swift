@@ -33,6 +33,11 @@ enum Rewrap {
                 throw CommandError("HERALD_NEW_MASTER_KEY \(error).")
             }
         case (nil, let file?):
+            do throws(Option.Disallowed) {
+                _ = try Option.readable(file)
+            } catch {
+                throw CommandError("HERALD_NEW_MASTER_KEY_FILE is \"\(file)\", but must be \(error.allowed).")
+            }
             if let problem = SecretFile.problem(file) {
                 throw CommandError("HERALD_NEW_MASTER_KEY_FILE is \"\(file)\", and \(problem)")
             }
