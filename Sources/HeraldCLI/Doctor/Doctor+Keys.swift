@@ -99,7 +99,7 @@ extension TLSFilesError {
     fileprivate func advice(_ files: TLSFiles) -> String {
         switch self {
         case .unreadable: return "name PEM files that the user of the server can read"
-        case .exposed(let path, _): return "chmod 600 \(path)"
+        case .exposed(_, let problem): return SecretFile.command(in: problem) ?? "make it readable by its owner only"
         case .unusable(let certificate, let key, let error):
             switch error {
             case .notACertificate: return "openssl x509 -inform DER -in \(certificate) -out NEW writes it as PEM"

@@ -91,8 +91,8 @@ struct Doctor {
             case EACCES:
                 fail(
                     "port", "\(listen) is reserved for root",
-                    "choose a port from 1024 on with --listen, or set AmbientCapabilities=CAP_NET_BIND_SERVICE in "
-                        + "the unit of systemd")
+                    "choose a port from 1024 on with --listen, or set AmbientCapabilities=CAP_NET_BIND_SERVICE, "
+                        + "CapabilityBoundingSet=CAP_NET_BIND_SERVICE and PrivateUsers=no in the unit of systemd")
             default:
                 fail("port", error.description, "name an address of this machine with --listen: `ip address`")
             }
@@ -145,8 +145,8 @@ extension SettingsError {
     fileprivate var advice: String {
         switch self {
         case .unknown(_, let suggestion): suggestion.map { "write \($0)" } ?? "remove it"
-        case .disallowed(_, _, let allowed): Self.command(in: allowed) ?? "set it to \(allowed)"
-        case .file(let text): Self.command(in: text) ?? "repair the file"
+        case .disallowed(_, _, let allowed): SecretFile.command(in: allowed) ?? "set it to \(allowed)"
+        case .file(let text): SecretFile.command(in: text) ?? "repair the file"
         case .halfOfTLS(let missing): "set --tls-\(missing) FILE, too"
         case .twoKeys(let name, let file): "remove \(Option.variable(name)) or \(Option.variable(file))"
         case .twoStores: "remove --data or --store"
@@ -155,10 +155,5 @@ extension SettingsError {
         case .secret(_, let variable): "set \(variable) instead"
         case .notAnOption, .noValue: "`herald serve --help` lists the settings"
         }
-    }
-
-    /// `SecretFile` names the command that repairs the permissions.
-    private static func command(in text: String) -> String? {
-        text.firstRange(of: "chmod ").map { String(text[$0.lowerBound...]) }
     }
 }

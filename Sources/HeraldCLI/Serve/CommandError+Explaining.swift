@@ -18,6 +18,14 @@ extension CommandError {
             self.init(
                 "\(error): another program has the port; --listen HOST:PORT takes another one",
                 exitCode: ExitCode.unavailable)
+        case HTTPServerError.cannotListen(_, _, let cause) where cause.code == EACCES:
+            self.init(
+                "\(error): ports below 1024 are for root and CAP_NET_BIND_SERVICE; --listen HOST:PORT takes another one",
+                exitCode: ExitCode.unavailable)
+        case HTTPServerError.cannotListen(_, _, let cause) where cause.code == EADDRNOTAVAIL:
+            self.init(
+                "\(error): --listen needs an address of this machine, or 0.0.0.0 for all of them",
+                exitCode: ExitCode.unavailable)
         case let error as HTTPServerError: self.init(error.description, exitCode: ExitCode.unavailable)
         default: self.init("\(error)", exitCode: ExitCode.software)
         }

@@ -14,4 +14,9 @@ enum SecretFile {
         guard status.st_mode & forbidden != 0 else { return nil }
         return "other users may read it: chmod \(isOfGroup ? "640" : "600") \(path)"
     }
+
+    /// The command at the end of a text with such a problem.
+    static func command(in text: String) -> String? {
+        text.firstRange(of: "chmod ").map { String(text[$0.lowerBound...]) }
+    }
 }
