@@ -149,7 +149,7 @@ struct Metrics: Sendable {
             "herald_nodes", "Nodes that share the store, at the last check of this one.",
             .init(value: node.shards.nodes))
         page.gauge(
-            "herald_shards", "The shards of the delegates that this process has, of 64 in all.",
+            "herald_shards", "The shards of the delegates that this node has, of 64 in all.",
             .init(value: node.shards.held.number))
         page.counter(
             "herald_shards_moved_total",
@@ -157,7 +157,7 @@ struct Metrics: Sendable {
             ShardCounts.Move.allCases.map { .init(("direction", $0.rawValue), value: node.shards.count($0)) })
         page.gauge(
             "herald_delivery_permitted",
-            "1 while attempts may start; 0 while the store has not heard this process for seconds.",
+            "1 while attempts may start; 0 while this node has no contact with the store.",
             .init(value: node.isPermitted ? 1 : 0))
     }
 

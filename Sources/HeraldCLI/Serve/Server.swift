@@ -127,9 +127,14 @@ struct Server {
                 keysRecovered: { [loopback] in loopback.begin($0) },
                 makeSender: { [resolver] in try CurlSender(sending, resolver: resolver) })
             delegateLog = DelegateLog(log, clock: hub.clock.wall)
+            let isFolder = settings.store == nil
             hub.damagedEvents.observe { position in
                 log.write(.error, "event damaged: it is not served or sent any more") {
-                    ["position": String(position), "then": "stop the server and run `herald check`"]
+                    [
+                        "position": String(position),
+                        "to_do": isFolder
+                            ? "run `herald check`: it names all damaged events" : "restore a backup of the database",
+                    ]
                 }
             }
             hub.damagedRows.observe { found in

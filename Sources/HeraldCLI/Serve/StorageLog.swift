@@ -54,7 +54,8 @@ final class StorageLog: StorageObserver {
             log.write(.warning, "events of all apps are removed before --retention, because of --retention-size") {
                 [
                     "largest_app": app.settings.name, "stored_bytes": String(bytes), "all_stored_bytes": String(total),
-                    "to_do": "limit the max_stored_bytes of this app, or raise --retention-size",
+                    "to_do": "run `herald apps change \(app.settings.name) --max-stored-bytes NUMBER`, or raise "
+                        + "--retention-size",
                 ]
             }
         case .lost(let error):
@@ -78,7 +79,7 @@ final class StorageLog: StorageObserver {
     private static func advice(_ error: StoreError) -> String {
         switch error {
         case .full:
-            "free space on this file system; Herald tries again by itself, and keeps less with a lower --retention-size"
+            "free space on the disk that has the events; Herald tries again by itself, and keeps less with a lower --retention-size"
         case .inputOutput: "check the log of the system for errors of this disk; Herald retries by itself"
         case .unavailable, .unknown: "check that the store can be reached; Herald tries again by itself"
         case .notWritable: "check that the file system is not mounted read-only; Herald tries again by itself"
