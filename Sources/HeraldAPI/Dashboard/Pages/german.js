@@ -94,7 +94,7 @@ export const german = {
   "An app reports its state with an event:": "Eine App meldet ihren Zustand mit einem Ereignis.", "There is no event about this user.": "Es gibt kein Ereignis über diesen Benutzer.", "Latest changes": "Letzte Änderungen", "{}, newest first": "{}, neueste zuerst", " for {}": " für {}",
   // Operators
   "Access key": "Zugangsschlüssel", "Sign in": "Anmelden", "This key is unknown or has expired.": "Dieser Schlüssel ist unbekannt oder abgelaufen.",
-  "A key begins with hrld_. The operator of this server creates keys; its log says where the first one is.": "Ein Schlüssel beginnt mit hrld_. Der Betreiber dieses Servers erzeugt Schlüssel; im Protokoll steht, wo der erste ist.",
+  "A key that this server has made begins with hrld_. Its log says where the first one is.": "Ein Schlüssel, den dieser Server erzeugt hat, beginnt mit hrld_. Im Protokoll steht, wo der erste ist.",
   "This link opens the dashboard of the app {}. You are signed in to the app {}, and would be signed out there.": "Dieser Link öffnet die Seiten der App {}. Sie sind bei der App {} angemeldet und würden dort abgemeldet.", "Open {}": "{} öffnen",
   "Pages": "Seiten", "App": "App", "app": "App", "App: {}": "App: {}", "Keyboard help": "Hilfe zur Tastatur", "publish an event": "Ereignis senden", "keys and the server": "Schlüssel und Server",
   "Show": "Anzeigen", "{} not active": "{} nicht aktiv", "The last 15 minutes": "Die letzten 15 Minuten", "Events per second": "Ereignisse pro Sekunde", "Deliveries per second": "Zustellungen pro Sekunde",
@@ -114,7 +114,7 @@ export const german = {
   "Replace “{}”? The old key works for one more day. {}": "„{}“ ersetzen? Der alte Schlüssel gilt noch einen Tag. {}", "It was last used {}.": "Zuletzt benutzt: {}.", "It was never used.": "Er wurde nie benutzt.",
   "Revoke “{}”? Programs and pages that use it are refused from now on. {}": "„{}“ widerrufen? Programme und Seiten, die ihn benutzen, werden ab jetzt abgewiesen. {}",
   "New app": "Neue App", "Older apps": "Ältere Apps", "Stored": "Gespeichert", "stored": "gespeichert", "Limits": "Grenzen", "limits": "Grenzen", "Made": "Erzeugt", "made": "erzeugt", "Dashboard link": "Link zu den Seiten",
-  "Lower-case letters, digits, - and _.": "Kleinbuchstaben, Ziffern, - und _.", "Webhooks, at most": "Webhooks, höchstens", "Events per second, at most": "Ereignisse pro Sekunde, höchstens", "Bytes that its events may take": "Bytes für ihre Ereignisse, höchstens",
+  "A-Z, a-z, 0-9, -, _ and .": "A-Z, a-z, 0-9, -, _ und .", "Webhooks, at most": "Webhooks, höchstens", "Events per second, at most": "Ereignisse pro Sekunde, höchstens", "Bytes that its events may take": "Bytes für ihre Ereignisse, höchstens",
   "Name on the pages of its links": "Name auf den Seiten ihrer Links", "Empty: Herald.": "Leer: Herald.", "Color of buttons": "Farbe der Knöpfe", "#0b5cad; dark enough for white text.": "#0b5cad; dunkel genug für weißen Text.",
   "Logo": "Logo", "PNG, JPEG, GIF or WebP, at most 18 KB.": "PNG, JPEG, GIF oder WebP, höchstens 18 KB.", " There is one.": " Es gibt eines.", "Remove the logo": "Logo entfernen", "Language": "Sprache",
   "Pages that may frame it": "Seiten, die es einbetten dürfen", "Origins, one per line: https://shop.example": "Ursprünge, einer pro Zeile: https://shop.example", "The link": "Der Link", "The dashboard of {}": "Die Seiten von {}",

@@ -118,7 +118,7 @@ function apps(root, signal) {
     const logo = h("input", { type: "file", accept: "image/png,image/jpeg,image/gif,image/webp" });
     const drop = h("input", { type: "checkbox" });
     const none = "Empty: no limit.";
-    openForm(id ? t("Edit {}", app.name) : "New app", [...(app.name === "default" ? [] : [row("name", "Name", name, "Lower-case letters, digits, - and _.")]),
+    openForm(id ? t("Edit {}", app.name) : "New app", [...(app.name === "default" ? [] : [row("name", "Name", name, "A-Z, a-z, 0-9, -, _ and .")]),
       row("max_delegates", "Webhooks, at most", delegates, none), row("events_per_second", "Events per second, at most", rate, none),
       row("max_stored_bytes", "Bytes that its events may take", bytes, none),
       row("portal-title", "Name on the pages of its links", title, "Empty: Herald."), row("portal-color", "Color of buttons", color, "#0b5cad; dark enough for white text."),

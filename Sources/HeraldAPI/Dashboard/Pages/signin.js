@@ -75,7 +75,7 @@ function ask(start) {
   const form = h("form", { onsubmit: send }, h("label", { for: "access-key" }, "Access key"), input, wrong,
     h("div.actions", h("button.primary", "Sign in")));
   main.replaceChildren(h("div.page", h("h1", "Sign in"),
-    h("p", "A key begins with hrld_. The operator of this server creates keys; its log says where the first one is."), form));
+    h("p", "A key that this server has made begins with hrld_. Its log says where the first one is."), form));
   input.focus();
 
   async function send(event) {
