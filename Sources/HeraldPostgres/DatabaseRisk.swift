@@ -41,7 +41,8 @@ extension DatabaseRisk {
         return DatabaseRisk(
             text: "other roles may connect to the database, and can stop it by holding its locks: "
                 + names.joined(separator: ", ") + (rows.count > 3 ? ", …" : ""),
-            advice: "REVOKE CONNECT ON DATABASE \"\(first.text(1))\" FROM PUBLIC, and from these roles")
+            advice: "REVOKE CONNECT ON DATABASE \"\(first.text(1))\" FROM PUBLIC, and from these roles. "
+                + "A role that calls herald.publish needs GRANT CONNECT")
     }
 }
 
