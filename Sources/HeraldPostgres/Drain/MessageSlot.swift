@@ -130,7 +130,9 @@ package final class MessageSlot: Outbox {
         }
         if row.flag(2) {
             throw .unusable(
-                "The slot \(slot) is lost: the server has removed log that it needs (max_slot_wal_keep_size).")
+                "The slot \(slot) is lost: the server has removed log that it needs (max_slot_wal_keep_size). "
+                    + "Its messages cannot be read any more. SELECT pg_drop_replication_slot('\(slot)') removes it; "
+                    + "then create it again.")
         }
         confirmed = UInt64(bitPattern: row.integer(3))
         if row.flag(4) {

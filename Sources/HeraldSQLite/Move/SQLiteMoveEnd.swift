@@ -62,8 +62,8 @@ package final class SQLiteMoveEnd: MoveEnd {
         guard try Schema.version(opened) == Schema.version() else {
             throw MoveError(
                 kind: .damage,
-                description: "\(label) is of an older version. Start this one with it once (`herald serve`), then "
-                    + "migrate.")
+                description: "\(label) was written by an older version of Herald. Start `herald serve "
+                    + "--data \(label)` of this version once, and then migrate.")
         }
         try Pragmas.set(pragmas, cache: SQLiteStore.Caches().writer, on: opened)
         connection = opened

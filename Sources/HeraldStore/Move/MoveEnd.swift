@@ -96,9 +96,11 @@ package struct MoveError: Error, Equatable, CustomStringConvertible {
     }
 
     package static func damaged(event: LogPosition, _ label: String) -> MoveError {
-        MoveError(
-            kind: .damage,
-            description: "Event \(event) of \(label) is damaged, and damage is not moved: `herald check` says what "
-                + "else is, and `herald salvage` makes a data folder without it.")
+        let advice =
+            label.hasPrefix("postgres://")
+            ? "restore a backup of the database."
+            : "`herald check` says what else is, and `herald salvage` makes a data folder without it."
+        return MoveError(
+            kind: .damage, description: "Event \(event) of \(label) is damaged, and damage is not moved: \(advice)")
     }
 }
