@@ -53,8 +53,7 @@ public enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
             "\(path) can't be used: \(reason). Check the database and the rights of its role, or choose another store "
                 + "(`herald serve --data`, or `--store`)."
         case .notWritable(let path, let reason):
-            "\(path) can't be written: \(reason). Check the owner and the permissions, "
-                + "or choose another store (`herald serve --data`, or `--store`)."
+            "\(path) can't be written: \(reason). Check the owner and the permissions, or choose another path."
         case .corrupt(let path, let reason) where Self.isOnServer(path):
             "\(path) is not a readable Herald database: \(reason). It was left untouched: restore a backup of it, or "
                 + "choose another store (`herald serve --data`, or `--store`)."
