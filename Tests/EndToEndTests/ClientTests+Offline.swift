@@ -56,6 +56,10 @@ struct ClientOfflineTests {
                 "--max-in-flight is \"many\", but must be a number."
             ),
             (["delegates", "add", "http://x", "--metadata", "team"], "must be KEY=VALUE"),
+            (
+                ["delegates", "add", "http://x", "--header", "X-Key s3cret"],
+                "--header is \"***\", but must be NAME:VALUE."
+            ),
             (["delegates", "change", "x"], "Nothing to change."), (["completion", "csh"], "bash, zsh or fish"),
         ])
     func mistakes(_ arguments: [String], _ hint: String) async throws {

@@ -187,7 +187,9 @@ struct DelegateField: Sendable {
             for text in call.flags[flag.name] ?? [] {
                 let parts = text.split(separator: separator, maxSplits: 1, omittingEmptySubsequences: false)
                 guard parts.count == 2, !parts[0].isEmpty else {
-                    throw CommandError("--\(flag.name) is \"\(text)\", but must be \(flag.placeholder ?? "").")
+                    // The value of a header may be a secret.
+                    let shown = separator == ":" ? "***" : text
+                    throw CommandError("--\(flag.name) is \"\(shown)\", but must be \(flag.placeholder ?? "").")
                 }
                 pairs.append((String(parts[0]), String(parts[1].drop { $0 == " " })))
             }
