@@ -67,7 +67,7 @@ public enum HubError: Error, Sendable, CustomStringConvertible {
 
     /// The app has `limit` scheduled events, or would have more.
     package static func tooManyScheduled(limit: Int) -> HubError {
-        .tooMany("This app may have \(limit) scheduled events. Nothing was published.")
+        .tooMany("This app may have \(limit) scheduled events. Nothing was published. Cancel some first.")
     }
 
     package static func noEvent(_ id: String) -> HubError { .notFound("There is no event with the id \(id).") }
@@ -122,14 +122,16 @@ public enum HubError: Error, Sendable, CustomStringConvertible {
             "The bytes of the event \(id) in the database are not those that were stored. Restore it from a backup."
         case .budgetExceeded: "It takes more than \(WorkBudget.stepsPerRequest) steps. Make the filters simpler."
         case .noRandomness(let why): "The secret could not be created: \(why)"
-        case .keyReused: "The idempotency key was used for another request."
+        case .keyReused: "The idempotency key was used for another request. Use a new key."
         case .busy: "Too much waits for the disk, or for receivers. Try again after a second."
         case .stopping: "The hub stops or has stopped."
         case .cancelled: "The task was cancelled."
-        case .tooLarge(let limit): "Events that are published together may take \(limit) bytes."
+        case .tooLarge(let limit): "Events that are published together may take \(limit) bytes. Publish fewer at once."
         case .rateLimited(let limit, let retryAfter):
             "The app may publish \(limit) events a second. Try again after \(retryAfter) seconds."
-        case .quotaExceeded(let limit): "The events of the app may take \(limit) bytes."
+        case .quotaExceeded(let limit):
+            "The events of the app may take \(limit) bytes, and would take more. There is room again when the oldest have "
+                + "left the log."
         case .alreadyPublished(let id):
             "The event \(id) was published. Only scheduled events can be changed or cancelled."
         case .leaseEnded(let id):
