@@ -13,7 +13,7 @@ extension Command {
                 flags: [
                     Flag(
                         "scope", "SCOPE",
-                        "Its scope: publish, read, consume (pulls), manage (includes both) or admin (all). May be repeated.",
+                        "Its scope: publish, read, consume (pulls), manage (includes read and consume) or admin (all). May be repeated.",
                         values: ["publish", "read", "consume", "manage", "admin"]),
                     Flag("delegate", "ID", "With the scope consume: the only delegate that it opens, dlg_..."),
                     Flag("requests-per-second", "NUMBER", "Requests per second. Default: the limit of the server."),

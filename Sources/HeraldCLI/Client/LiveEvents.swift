@@ -137,8 +137,8 @@ struct LiveEvents {
             let cause: String =
                 message.id == nil
                 ? "The next ones were removed before they could be sent. The oldest that is left follows."
-                : "The log does not have \((place ?? one).printable()), to go on after: it never "
-                    + "was there, or is too old. New \(log.rawValue) follow\(list)."
+                : "The log does not have \((place ?? one).printable()): it never was there, or is too old. "
+                    + "New \(log.rawValue) follow\(list)."
             Output.message("\(what) may be missing. \(cause)\n")
         default: break
         }

@@ -1,3 +1,4 @@
+import Glibc
 import HeraldCrypto
 import HeraldReceiver
 import HeraldRuntime
@@ -40,7 +41,10 @@ private enum ReceiverCommand {
                     configuration, script: ReceiverControl(receiver, replies, counts, clock: .system).reply)
             }
         } catch {
-            throw CommandError(error.description, exitCode: ExitCode.unavailable)
+            let isTaken = if case .cannotListen(_, let cause) = error { cause.code == EADDRINUSE } else { false }
+            throw CommandError(
+                error.description + (isTaken ? " --port and --control take other ports; 0: any free one." : ""),
+                exitCode: ExitCode.unavailable)
         }
         let file = try authority.map { authority throws(CommandError) in try AuthorityFile(authority) }
         ReceiverPrinter.write("listening on \(receiver.url())")

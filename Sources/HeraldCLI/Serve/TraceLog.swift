@@ -6,7 +6,11 @@ extension Log {
         case .failing(let reason):
             warning(
                 "traces not exported: the spans wait, and are dropped when too many wait",
-                ["reason": reason, "to_do": "check OTEL_EXPORTER_OTLP_ENDPOINT and the collector"])
+                [
+                    "reason": reason,
+                    "to_do": "check the collector, and OTEL_EXPORTER_OTLP_ENDPOINT or "
+                        + "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+                ])
         case .refused(let spans, let reason):
             warning("spans dropped: the collector has refused them", ["spans": String(spans), "reason": reason])
         case .working(let dropped): info("traces exported again", ["dropped": String(dropped)])
