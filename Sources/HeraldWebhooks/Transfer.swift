@@ -335,7 +335,7 @@ enum TransferError: Error {
         case .handle: "libcurl has no memory for a handle"
         case .url: "libcurl has no memory for the URL"
         case .tls: "libcurl did not take the delegate's TLS settings"
-        case .proxy: "libcurl did not take the proxy of --callback-proxy"
+        case .proxy: "libcurl did not take the proxy"
         case .noRoom: "the bodies and headers that were made for open requests leave no room for this one"
         case .notMade(let failure): "/request\(failure.pointer) \(failure.detail)"
         case .eventID: "the event's id can't stand in a header"
