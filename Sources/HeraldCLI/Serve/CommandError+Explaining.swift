@@ -20,7 +20,7 @@ extension CommandError {
                 exitCode: ExitCode.unavailable)
         case HTTPServerError.cannotListen(_, _, let cause) where cause.code == EACCES:
             self.init(
-                "\(error): ports below 1024 are for root and CAP_NET_BIND_SERVICE; --listen HOST:PORT takes another one",
+                "\(error): a port below 1024 needs root or CAP_NET_BIND_SERVICE; --listen HOST:PORT takes another one",
                 exitCode: ExitCode.unavailable)
         case HTTPServerError.cannotListen(_, _, let cause) where cause.code == EADDRNOTAVAIL:
             self.init(
