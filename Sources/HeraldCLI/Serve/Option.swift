@@ -189,7 +189,7 @@ extension Option {
             "Requests per second for each access key that has no limit of its own, 1 to 1000000, or unlimited."
         ) { text, settings throws(Disallowed) in
             let number = Int(text)
-            guard text == "unlimited" || number.map((1...1_000_000).contains) == true else {
+            guard text == "unlimited" || (1...1_000_000).contains(number ?? 0) else {
                 throw Disallowed(allowed: "a number from 1 to 1000000, or unlimited")
             }
             settings.requestsPerSecond = number
