@@ -133,7 +133,7 @@ struct Server {
                     [
                         "position": String(position),
                         "to_do": isFolder
-                            ? "run `herald check`: it names all damaged events" : "restore a backup of the database",
+                            ? "run `herald check`: it counts all damaged events" : "restore a backup of the database",
                     ]
                 }
             }

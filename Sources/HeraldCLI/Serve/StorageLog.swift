@@ -82,7 +82,7 @@ final class StorageLog: StorageObserver {
             "free space on the disk that has the events; Herald tries again by itself, and keeps less with a lower --retention-size"
         case .inputOutput: "check the log of the system for errors of this disk; Herald retries by itself"
         case .unavailable, .unknown: "check that the store can be reached; Herald tries again by itself"
-        case .notWritable: "check that the file system is not mounted read-only; Herald tries again by itself"
+        case .notWritable: "check that the file system or the database is not read-only; Herald tries again by itself"
         case .corrupt, .unreadable: "stop Herald, and restore a backup"
         default: "Herald tries again by itself; if this stays, restart it"
         }
