@@ -44,7 +44,8 @@ struct Log: Sendable {
         thread.write { LogLine(time: now, level: level, message: message, fields: fields()) }
     }
 
-    /// Writes pending lines. Returns afterwards, or after a second if the log is not read. Must be the last call.
+    /// Writes pending lines. Returns afterwards, or after a second if the log is not read. Must be the last call; another one returns
+    /// at once.
     func end() { thread.end() }
 }
 

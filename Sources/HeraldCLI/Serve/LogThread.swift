@@ -47,15 +47,17 @@ final class LogThread: Sendable {
         if isFirst { wakeup.signal() }
     }
 
-    /// Writes pending lines, and returns afterwards, or when nothing was read for a second. Must be the last call.
+    /// Writes pending lines, and returns afterwards, or when nothing was read for a second. Must be the last call; another one returns
+    /// at once.
     func end() {
         queue.withLock { $0.isEnded = true }
         wakeup.signal()
+        guard let thread = thread.withLock({ $0.take() }) else { return }
         while !isDone.wait(milliseconds: 1000) {
             // A write to a log that is not read never returns: such a thread is abandoned, a slow one is not.
             if !canWrite { return }
         }
-        thread.withLock { $0.take() }?.join()
+        thread.join()
     }
 
     private var canWrite: Bool {

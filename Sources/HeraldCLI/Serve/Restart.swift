@@ -22,5 +22,8 @@ enum Restart {
         closefrom(3)
         // The running binary, even if its file was replaced.
         execv("/proc/self/exe", CommandLine.unsafeArgv)
+        // The log has ended.
+        let reason = String(cString: strerror(errno))
+        Output.message("herald: the restart within the process has failed, and it ends: \(reason)\n")
     }
 }
