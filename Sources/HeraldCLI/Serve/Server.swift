@@ -56,7 +56,7 @@ struct Server {
             manager.isReady("Listening on \(server.url)")
             let watchdog = try Watchdog(manager, server.http.pulses + server.hub.pulses, log)
             let signal = signals.waitForStop { server.reload() }
-            let loss = server.storageLog.loss
+            let loss = server.storageLog.end()
             watchdog.stop()
             if case .memory = loss { manager.isRestarting() } else { manager.isStopping() }
             if loss == nil { log.info("stopping", ["signal": signal]) }

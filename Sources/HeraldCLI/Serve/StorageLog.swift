@@ -8,13 +8,19 @@ import Synchronization
 final class StorageLog: StorageObserver {
     private let log: Log
     private let place: String
-    private let found = Mutex<Loss?>(nil)
+    private let state = Mutex(State())
 
     enum Loss: Sendable {
         /// The data folder was removed or replaced.
         case folder
         /// The database is another one than what the process has in memory.
         case memory
+    }
+
+    private struct State {
+        var loss: Loss?
+        /// The server stops, whatever is lost.
+        var isOver = false
     }
 
     /// - Parameter place: where the events are.
@@ -59,22 +65,34 @@ final class StorageLog: StorageObserver {
                 ]
             }
         case .lost(let error):
+            let loss: Loss = if case .replaced = error { .memory } else { .folder }
+            let isOver = state.withLock { state in
+                if !state.isOver { state.loss = loss }
+                return state.isOver
+            }
+            if isOver {
+                return log.error("the storage was lost during the stop", ["reason": error.description])
+            }
             if case .replaced(_, let reason) = error {
                 log.warning(
                     "restarting within this process: its state in memory may no longer match the database",
                     ["data": place, "reason": reason])
-                found.withLock { $0 = .memory }
             } else {
                 log.error("stopping: the data folder is no longer the one that is open", ["reason": error.description])
-                found.withLock { $0 = .folder }
             }
             // The main thread waits for signals and stops everything in order. Until then, publications are refused.
             kill(getpid(), SIGTERM)
         }
     }
 
-    /// Why the server was sent SIGTERM, if it was for this reason.
-    var loss: Loss? { found.withLock { $0 } }
+    /// The server begins to stop. A later loss sends no signal, which would be taken for a second one, and end the process at once.
+    /// - Returns: why it was sent SIGTERM, if it was for a loss.
+    func end() -> Loss? {
+        state.withLock { state in
+            state.isOver = true
+            return state.loss
+        }
+    }
 
     private static func advice(_ error: StoreError) -> String {
         switch error {

@@ -38,6 +38,19 @@ struct DelegateLogTests {
         WebhookDelegate(1, url: url, status: status, reason: reason, expiresAt: expiresAt)
     }
 
+    @Test("a loss of the storage during a stop is logged, and sends no signal, which would be taken for a second one")
+    func lossDuringStop() throws {
+        let database = "postgres://db/herald"
+        let written = try lines { _, log in
+            let storage = StorageLog(log, place: database)
+            #expect(storage.end() == nil)
+            // A signal would end this process.
+            storage.storageChanged(.lost(.replaced(path: database, reason: "another server has taken over")))
+            #expect(storage.end() == nil)
+        }
+        #expect(written.count == 1 && written[0].contains("the storage was lost during the stop"))
+    }
+
     @Test("each change of a status is one line with id and origin, without path; other changes are not logged")
     func registry() throws {
         let written = try lines { log, _ in
