@@ -111,6 +111,9 @@ package final class HeraldService: RequestHandler, CallServices {
                         .routes : []))
     }
 
+    /// - Throws: if its threads could not be created: it refuses all large bodies then, and what has to be validated.
+    package func checkThreads() throws { if let failure = pool.failure { throw failure } }
+
     /// Refuses requests that wait for validation, and returns when none is running. Must be called after the server has
     /// stopped accepting posts.
     package func stop() { pool.stop() }

@@ -250,6 +250,27 @@ struct FaultTests {
         print("killed at \(kills) system calls: \(acknowledged) events acknowledged, all there after the restart")
     }
 
+    /// The main thread creates them one after the other. The last one is for a second signal.
+    @Test(
+        "a thread that cannot be created ends the start with a reason, or the server works and stops without it",
+        .enabled("needs strace", hasStrace), arguments: 1...18)
+    func noThread(number: Int) async throws {
+        let folder = TemporaryFolder()
+        let prefix = Self.strace(folder, "clone,clone3", "error=EAGAIN:when=\(number)")
+        do {
+            let herald = try await HeraldProcess.start(folder: folder, ["--threads", "4"], prefix: prefix)
+            let end = try await herald.stop()
+            // The watchdog is created while it serves already.
+            let expected: ChildProcess.End = herald.log("stopping").isEmpty ? .exited(70) : .exited(0)
+            #expect(end == expected, "\(herald.process.text)")
+        } catch let failure as HeraldFailure {
+            #expect(failure.what.contains("pthread_create"))
+        }
+        let next = try await HeraldProcess.start(folder: folder)
+        try await next.publish()
+        #expect(try await next.stop() == .exited(0))
+    }
+
     @Test("killed at any moment of its first start, the next start works", .enabled("needs strace", hasStrace))
     func killedAtFirstStart() async throws {
         for (call, moments) in [

@@ -44,9 +44,15 @@ final class WorkPool: Sendable {
 
     /// `nil` if no thread could be created: then nothing can be validated.
     private let lines: Lines?
+    /// Why there are no threads.
+    let failure: SystemError?
 
     /// - Parameter maxBytes: of the bodies that wait: two thirds to be read, a sixth for each kind of checks.
-    init(maxBytes: Int = 96 << 20) { lines = try? Lines(maxBytes: maxBytes) }
+    init(maxBytes: Int = 96 << 20) {
+        let made = Result { () throws(SystemError) in try Lines(maxBytes: maxBytes) }
+        lines = try? made.get()
+        failure = if case .failure(let error) = made { error } else { nil }
+    }
 
     deinit {
         for line in lines?.all ?? [] { line.end() }

@@ -52,15 +52,23 @@ struct Server {
         let manager = ServiceManager(log)
         do {
             var server = try Server(settings, memory, log, signals, manager)
-            server.announce()
-            manager.isReady("Listening on \(server.url)")
-            let watchdog = try Watchdog(manager, server.http.pulses + server.hub.pulses, log)
+            let watchdog: Watchdog
+            do {
+                try server.service.checkThreads()
+                server.announce()
+                manager.isReady("Listening on \(server.url)")
+                watchdog = try Watchdog(manager, server.http.pulses + server.hub.pulses, log)
+            } catch {
+                server.stop(graceSeconds: 0)
+                throw error
+            }
             let signal = signals.waitForStop { server.reload() }
             let loss = server.storageLog.end()
             watchdog.stop()
             if case .memory = loss { manager.isRestarting() } else { manager.isStopping() }
             if loss == nil { log.info("stopping", ["signal": signal]) }
-            _ = try Thread(name: "impatience") {
+            // Without it, the stop in order is the only one.
+            _ = try? Thread(name: "impatience") {
                 log.warning("stopped at once by a second signal", ["signal": signals.waitForStop()])
                 log.end()
                 _exit(1)

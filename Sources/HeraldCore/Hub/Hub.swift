@@ -146,6 +146,13 @@ public final class Hub: Sendable {
         let first = node.shards.held
         let lanes =
             first.isEmpty ? LaneRecovery() : try store.lanes(of: first, recovery.delegates, maxRows: node.maxRows)
+        // It waits for the loops. If one of them can't start, those before it write their last checkpoints.
+        let haveLoops = try Semaphore()
+        defer { haveLoops.signal() }
+        try writer.start(.init(recovery)) { [node, lastChange = recovery.lastChange] in
+            haveLoops.wait()
+            return node.cluster(after: lastChange)
+        }
         // The loops are registered last in the multicast: objects in the process are up to date when a webhook is
         // called.
         for (number, loop) in loops.enumerated() {
@@ -159,8 +166,6 @@ public final class Hub: Sendable {
         }
         if let outcomes = node.outcomes { delegates.addDelegate(outcomes) }
         try node.lanes.begin()
-        try writer.start(.init(recovery)) { [node, lastChange = recovery.lastChange] in node.cluster(after: lastChange)
-        }
         store.observe { [weak intake, loops] in
             intake?.catchUp()
             return loops.contains { $0.isAwaitingEvents }

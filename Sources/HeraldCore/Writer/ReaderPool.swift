@@ -39,9 +39,15 @@ final class ReaderPool: Sendable {
         self.health = health
         self.clock = clock
         tickets = try Semaphore()
-        for number in 1...count {
-            let thread = try Thread(name: "store-read-\(number)") { [self] in run() }
-            threads.withLock { $0.append(thread) }
+        do throws(SystemError) {
+            for number in 1...count {
+                let thread = try Thread(name: "store-read-\(number)") { [self] in run() }
+                threads.withLock { $0.append(thread) }
+            }
+        } catch {
+            // The first ones would keep the store open.
+            stop()
+            throw error
         }
     }
 
