@@ -1,3 +1,4 @@
+import Glibc
 import HeraldJSON
 import HeraldReceiver
 import HeraldTestSupport
@@ -25,6 +26,25 @@ struct WaitingPostTests {
             "/v1/events", #"[{"type": "other.a"}, {"type": "nobody"}]"#, ["Prefer": "respond-async, wait=60"])
         #expect(several.status == 200)
         #expect(several.data.map { $0["deliveries"]?.count } == [4, 3])
+    }
+
+    @Test("a stop ends the wait with 202, because the event is committed")
+    func stop() async throws {
+        let herald = try await HeraldProcess.start()
+        let gate = ReceiverGate()
+        let receiver = try Receiver { _ in .held(gate) }
+        defer { receiver.close() }
+        defer { gate.open() }
+        _ = try await herald.register(receiver.url())
+        let waiting = Task { try await herald.post("/v1/events", #"{"type": "a.b"}"#, ["Prefer": "wait=60"]) }
+        _ = await receiver.requests(1)
+        herald.process.signal(SIGTERM)
+        let answer = try await waiting.value
+        #expect(answer.status == 202 && answer.header("preference-applied") == nil)
+        gate.open()
+        #expect(try await herald.process.ended() == .exited(0))
+        let next = try await herald.restart()
+        #expect(try await next.get("/v1/events").data.map { $0["id"]?.string } == [answer.id])
     }
 
     @Test(

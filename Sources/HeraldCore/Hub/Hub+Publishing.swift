@@ -45,6 +45,9 @@ extension Hub {
         return watch
     }
 
+    /// Ends all waits for the outcomes of events that are committed. Any thread.
+    package func endWatches() { for watch in committed.recentEvents.allWatches { watch.expire() } }
+
     /// Waits for a write, which is withdrawn when the task is cancelled before the writer has taken it.
     /// - Parameter submit: submits the write with this ticket and this completion.
     package func withTicket<Outcome: Sendable>(

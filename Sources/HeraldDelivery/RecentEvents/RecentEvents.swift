@@ -55,6 +55,9 @@ package final class RecentEvents: EventDelegate {
         }
     }
 
+    /// The watches that are kept, also some that are over. Any thread.
+    package var allWatches: [DeliveryWatch] { recent.withLock { Array($0.watches.values) } }
+
     /// Any thread.
     package func erase(_ sequences: Set<LogPosition>) {
         recent.withLock { $0.events.erase(sequences) }
