@@ -131,6 +131,17 @@ struct TLSTests {
         #expect(herald.log(message).count == 1)
     }
 
+    @Test("a certificate that has expired is in the log once for each start, also when the server stops")
+    func expiredAtStop() async throws {
+        let identity = try authority.makeIdentity(isExpired: true)
+        let flags = try show(authority)
+        _ = try folder.write(identity.certificate, to: "certificate.pem")
+        _ = try folder.write(identity.key, to: "key.pem")
+        let herald = try await HeraldProcess.start(flags)
+        #expect(try await herald.stop() == .exited(0))
+        #expect(herald.log("the certificate has expired, and clients refuse it").count == 1)
+    }
+
     @Test("a key that other users can read is refused, with the command that repairs it, also after HUP")
     func readableKey() async throws {
         let data = folder.path + "/data"

@@ -22,7 +22,11 @@ final class CertificateLog: Sendable {
     /// Checks now, and then daily. Any thread.
     func start() {
         check()
-        hub.after(milliseconds: Self.dayMilliseconds) { [weak self] in self?.start() }
+        hub.after(milliseconds: Self.dayMilliseconds) { [weak self] in
+            // A hub that stops calls its timers early: another one would follow at once, and so on.
+            guard let self, !self.hub.isStopping else { return }
+            start()
+        }
     }
 
     /// Any thread.

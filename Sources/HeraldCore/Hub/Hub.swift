@@ -276,7 +276,7 @@ public final class Hub: Sendable {
     /// Completes a write with `.cancelled`, unless the writer has taken it. Any thread.
     package func withdraw(_ ticket: WriteTicket) { intake.withdraw(ticket) }
 
-    /// Calls `body` once after this time, at most ten years, on a loop's thread; it must not wait.
+    /// Calls `body` once after this time, at most ten years, on a loop's thread; it must not wait. See `DeliveryLoop.after`.
     package func after(milliseconds: Int, _ body: @escaping @Sendable () -> Void) {
         loops[0].after(nanoseconds: Int64(min(milliseconds, 315_360_000_000)) * 1_000_000, body)
     }

@@ -121,8 +121,8 @@ package final class DeliveryLoop: EventDelegate {
         for case .test(_, _, let answer) in mailbox.takeAll() { answer(nil) }
     }
 
-    /// Calls `body` once after this time, or when the loop stops, on its thread; it must not wait. After its last messages the loop
-    /// calls nothing any more. Any thread.
+    /// Calls `body` once after this time, or when the loop stops, on its thread; it must not wait. While the loop stops, it is called at
+    /// once: a body that repeats itself has to end then. After its last messages the loop calls nothing any more. Any thread.
     package func after(nanoseconds: Int64, _ body: @escaping @Sendable () -> Void) {
         // A watch without an event can only expire.
         let timer = DeliveryWatch(events: 1, routers: 1) { _ in body() }
