@@ -1,3 +1,4 @@
+import Glibc
 import HeraldJSON
 import HeraldReceiver
 import HeraldTestSupport
@@ -45,6 +46,26 @@ struct ActivityTests {
             _ = try await herald.stop()
             herald = try await herald.restart()
         }
+    }
+
+    @Test("an attempt that ends while the server stops is counted, too")
+    func duringStop() async throws {
+        let herald = try await HeraldProcess.start()
+        let gate = ReceiverGate()
+        let receiver = try Receiver { _ in .held(gate) }
+        defer { receiver.close() }
+        defer { gate.open() }
+        _ = try await herald.register(receiver.url())
+        let waiting = Task { try await herald.post("/v1/events", #"{"type": "a.b"}"#, ["Prefer": "wait=60"]) }
+        _ = await receiver.requests(1)
+        herald.process.signal(SIGTERM)
+        // From here on, the server waits for its callbacks only.
+        #expect(try await waiting.value.status == 202)
+        gate.open()
+        #expect(try await herald.process.ended() == .exited(0))
+        let next = try await herald.restart()
+        let counted = try await next.get("/v1/stats?type=a.b")
+        #expect(["events", "delivered", "failed"].map { sum(counted, $0) } == [1, 1, 0], "\(counted.text)")
     }
 
     @Test("a period with too many intervals, and conditions that exclude each other, are refused")
