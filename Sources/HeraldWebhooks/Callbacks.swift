@@ -83,7 +83,9 @@ func onOpenSocket(
         transfer.record(peer: address, port: port)
         transfer.hasDialled = true
         // libcurl calls `connect` once more, which succeeds at once for a connection that was established without waiting.
-        transfer.descriptor = connected ?? herald_open_socket(target)
+        let opened = connected ?? herald_open_socket(target)
+        if opened < 0 { transfer.lack = CurlResult.lack(-opened) }
+        transfer.descriptor = max(opened, -1)
         transfer.descriptors.begin(transfer.descriptor, isSecure: transfer.target?.url.scheme == .https)
         return transfer.descriptor
     }

@@ -122,7 +122,10 @@ final class Connector {
                 close(socket)
                 return end(race, .reachable(pin))
             }
-            guard (try? epoll.add(socket, .write)) != nil else {
+            do throws(SystemError) {
+                try epoll.add(socket, .write)
+            } catch {
+                race.failure = .system(error.code)
                 close(socket)
                 continue
             }

@@ -7,8 +7,24 @@ enum CurlResult {
     static let tooLate = CallbackOutcome.Verdict.failed(
         .stopped, detail: "another node may deliver to this delegate by now")
 
+    /// This machine has no descriptor or no memory for a connection, which is no failure of the receiver.
+    /// - Returns: `nil` for another error of the system.
+    static func lack(_ code: Int32) -> CallbackOutcome.Verdict? {
+        guard [EMFILE, ENFILE, ENOBUFS, ENOMEM, ENOSPC].contains(code) else { return nil }
+        return .failed(.stopped, detail: "no connection can be opened: \(String(cString: strerror(code)))")
+    }
+
+    /// No address of the host has accepted a connection.
+    /// - Parameter code: the last error of the system.
+    static func notConnected(_ code: Int32, _ url: CallbackURL) -> CallbackOutcome.Verdict {
+        let detail =
+            "no address of \(url.host) accepts connections at port \(url.port): \(String(cString: strerror(code)))"
+        return lack(code) ?? .failed(.connect, detail: detail)
+    }
+
     static func verdict(_ code: Int32, status: Int, _ transfer: Transfer) -> CallbackOutcome.Verdict {
         if transfer.isTooLate { return tooLate }
+        if let lack = transfer.lack { return lack }
         if let rule = transfer.refusal { return .failed(.addressBlocked, detail: rule) }
         if code != HERALD_CURL_OK, transfer.hasReadTooMuch {
             return .failed(.protocolError, detail: "the receiver sent too much that is no part of a response")

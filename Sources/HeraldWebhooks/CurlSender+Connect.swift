@@ -41,10 +41,7 @@ extension CurlSender {
                 transfer.connectsItself = true
                 for transfer in transfers { dialConnected(transfer, target, pin, now) }
             case .failed(.system(let code)):
-                let detail =
-                    "no address of \(target.url.host) accepts connections at port \(target.url.port): "
-                    + String(cString: strerror(code))
-                fail(transfers, target, .failed(.connect, detail: detail), now)
+                fail(transfers, target, CurlResult.notConnected(code, target.url), now)
             case .failed(.refused(let rule)):
                 fail(transfers, target, .failed(.addressBlocked, detail: rule), now)
             case .timedOut:

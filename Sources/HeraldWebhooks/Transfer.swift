@@ -91,6 +91,8 @@ final class Transfer {
     var refusal: String?
     /// The request was not sent, because another process may deliver by now.
     var isTooLate = false
+    /// The request was not sent, because this machine has no socket for it.
+    var lack: CallbackOutcome.Verdict?
 
     let errorText: UnsafeMutablePointer<CChar>
     private let headers: CallbackHeaders
@@ -307,6 +309,7 @@ final class Transfer {
         isRepeated = false
         refusal = nil
         isTooLate = false
+        lack = nil
         errorText.pointee = 0
     }
 }

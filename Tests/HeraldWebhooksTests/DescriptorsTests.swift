@@ -1,4 +1,5 @@
 import Glibc
+import HeraldModel
 import HeraldRuntime
 import Testing
 
@@ -34,6 +35,24 @@ import Testing
         #expect(ready(descriptors) == [nil])
         #expect(send(own, "a", 1, Int32(MSG_NOSIGNAL)) == -1)
         close(other)
+    }
+
+    @Test(
+        "a connection that this machine can't open is no failure of the receiver",
+        arguments: [EMFILE, ENFILE, ENOBUFS, ENOMEM, ENOSPC])
+    func lack(_ code: Int32) throws {
+        let reason = String(cString: strerror(code))
+        let verdict = CurlResult.notConnected(code, try CallbackURL("http://a.example:81/"))
+        #expect(verdict == .failed(.stopped, detail: "no connection can be opened: \(reason)"))
+    }
+
+    @Test("a receiver that refuses connections has failed")
+    func refusal() throws {
+        let reason = String(cString: strerror(ECONNREFUSED))
+        let verdict = CurlResult.notConnected(ECONNREFUSED, try CallbackURL("http://a.example:81/"))
+        #expect(
+            verdict
+                == .failed(.connect, detail: "no address of a.example accepts connections at port 81: \(reason)"))
     }
 
     /// A pair of connected sockets.

@@ -324,8 +324,10 @@ static inline int herald_socket_address(const struct curl_sockaddr *address, uns
     }
     return 0;
 }
+// Returns the socket, or the error as a negative number.
 static inline int herald_open_socket(const struct curl_sockaddr *address) {
-    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+    int descriptor = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+    return descriptor < 0 ? -errno : descriptor;
 }
 // Begins a connection to 4 or 16 bytes of an address, without waiting. Returns the socket, or -1. `result` is 0 if the
 // connection is established, EINPROGRESS, or the error.
