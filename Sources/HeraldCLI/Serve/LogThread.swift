@@ -3,8 +3,8 @@ import HeraldJSON
 import HeraldRuntime
 import Synchronization
 
-/// Writes log lines, so that other threads do not wait for the reader of the log. Beyond a bound, lines are dropped and
-/// counted.
+/// Writes log lines, so that other threads do not wait for the reader of the log. Beyond a bound, lines are dropped. These, and
+/// those that could not be written, are counted.
 final class LogThread: Sendable {
     static let maxWaiting = 1_000
 
@@ -66,6 +66,8 @@ final class LogThread: Sendable {
     }
 
     private func run() {
+        /// Lines that were dropped, or that the descriptor has not accepted.
+        var leftOut = 0
         while true {
             let batch = queue.withLock { queue in
                 defer {
@@ -74,11 +76,14 @@ final class LogThread: Sendable {
                 }
                 return queue
             }
-            for line in batch.lines { write(line()) }
-            if batch.leftOut > 0 {
+            leftOut += batch.leftOut + batch.lines.count { !write($0()) }
+            if leftOut > 0, !batch.lines.isEmpty {
                 let now = Timestamp(milliseconds: Clock.system.wall())
-                let fields: Log.Fields = ["lines": String(batch.leftOut)]
-                write(LogLine(time: now, level: .warning, message: "log lines were left out", fields: fields))
+                let fields: Log.Fields = ["lines": String(leftOut)]
+                // A full disk may have room later.
+                if write(LogLine(time: now, level: .warning, message: "log lines were left out", fields: fields)) {
+                    leftOut = 0
+                }
             }
             if batch.lines.isEmpty {
                 if batch.isEnded { break }
@@ -88,8 +93,7 @@ final class LogThread: Sendable {
         isDone.signal()
     }
 
-    /// Waits for the reader. If the descriptor accepts nothing more, such as a pipe without a reader, the line is lost.
-    private func write(_ line: LogLine) {
-        _ = Output.write(Array(line.text(format).utf8), to: descriptor)
-    }
+    /// Waits for the reader.
+    /// - Returns: `false` if the line is lost: the disk is full, or a pipe has no reader any more.
+    private func write(_ line: LogLine) -> Bool { Output.write(Array(line.text(format).utf8), to: descriptor) }
 }

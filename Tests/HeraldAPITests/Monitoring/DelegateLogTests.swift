@@ -145,6 +145,35 @@ struct DelegateLogTests {
         #expect(!written.contains { $0.hasSuffix("never") })
     }
 
+    @Test("lines that could not be written are counted, and reported with the next one that is")
+    func full() throws {
+        let isFull = Glibc.open("/dev/full", O_WRONLY | O_CLOEXEC)
+        defer { close(isFull) }
+        var ends: [Int32] = [0, 0]
+        try #require(isFull >= 0 && pipe(&ends) == 0)
+        defer { close(ends[0]) }
+        let log = try Log(format: .human, level: .info, descriptor: isFull)
+        let (hasBegun, hasRoom) = (try Semaphore(), try Semaphore())
+        for _ in 0..<3 { log.info("lost") }
+        // Called when the lines before were lost, and before this one is written.
+        log.write(.info, "written") {
+            hasBegun.signal()
+            hasRoom.wait()
+            return [:]
+        }
+        hasBegun.wait()
+        #expect(dup2(ends[1], isFull) == isFull)
+        close(ends[1])
+        hasRoom.signal()
+        log.end()
+        var bytes = [UInt8](repeating: 0, count: 4096)
+        let count = read(ends[0], &bytes, bytes.count)
+        let lines = String(decoding: bytes.prefix(max(0, count)), as: UTF8.self).split(separator: "\n")
+        #expect(lines.count == 2)
+        #expect(lines.first?.hasSuffix("info  written") == true)
+        #expect(lines.last?.hasSuffix("warning  log lines were left out  lines=3") == true)
+    }
+
     @Test(
         "the first line writes durations and sizes as in the settings",
         arguments: [("90m", "512MiB"), ("36h", "10GiB"), ("7d", "2TiB"), ("forever", "unlimited")])
