@@ -208,6 +208,25 @@ struct MaintenanceTests {
         #expect(isFree == true)
     }
 
+    @Test("a backup that SQLite can't continue says why")
+    func reason() throws {
+        try makeDatabase()
+        var other: Connection?
+        var found: StoreError?
+        do {
+            _ = try Backup.make(of: path, to: backup) { _, _ in
+                if other == nil {
+                    other = try? Connection(path: backup + ".partial", .readWrite)
+                    try? other?.execute("BEGIN EXCLUSIVE")
+                }
+                return true
+            }
+        } catch {
+            found = error as? StoreError
+        }
+        #expect(found == .failed(reason: "database is locked (SQLite code 5)"))
+    }
+
     @Test("50 flipped bits in a backup: each is found, and none is restored", arguments: 0..<50)
     func flippedBackup(seed: UInt64) throws {
         var random = SeededRandom(seed: seed)

@@ -109,7 +109,10 @@ package enum Backup {
             let started = Pace.now
             let code = sqlite3_backup_step(copying, pagesPerStep)
             if code == SQLITE_DONE { break }
-            guard code == SQLITE_OK else { throw target.error(code) }
+            guard code == SQLITE_OK else {
+                // The connections have no message of it before the end of the copy.
+                throw StoreError(code: code, errno: 0, message: String(cString: sqlite3_errstr(code)), path: database)
+            }
             all = Int(sqlite3_backup_pagecount(copying))
             copied = all - Int(sqlite3_backup_remaining(copying))
             steps += 1
