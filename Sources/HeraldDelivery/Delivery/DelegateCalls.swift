@@ -123,7 +123,11 @@ final class DelegateCalls {
     func verified(_ lane: Lane, _ challenge: String?, _ url: String, _ outcome: CallbackOutcome) {
         guard !lane.isRemoved, lane.delegate.status == .pendingVerification, lane.delegate.settings.url == url
         else { return }
-        if case .failed(.stopped, _) = outcome.verdict, starter.isStopping { return }
+        if case .failed(.stopped, _) = outcome.verdict {
+            // The receiver was not called: that is none of its refusals.
+            if !starter.isStopping { verify(lane, at: timers.now + Self.firstPause) }
+            return
+        }
         guard let refusal = Self.refusal(challenge, outcome) else {
             return ledger.record(lane.key, .verified(url: url, ratePerMinute: outcome.permission?.rate))
         }

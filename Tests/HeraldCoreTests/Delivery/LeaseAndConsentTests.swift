@@ -194,6 +194,19 @@ struct LeaseAndConsentTests {
         #expect(world.status(key) == .active)
     }
 
+    @Test("calls that this machine could not make are none of the twenty, and no refusals")
+    func notMade() throws {
+        let world = try World()
+        world.answer = { _ in .failed(.stopped) }
+        let key = world.register { $0.verification = .challenge }
+        world.advance(seconds: 200)
+        #expect(calls(world).count > 20)
+        #expect(world.delegate(key)?.state.statusReason == nil)
+        world.answer = echo
+        world.advance(seconds: 10)
+        #expect(world.status(key) == .active)
+    }
+
     @Test("a new address needs its own consent: late consent of the old one does not count")
     func otherAddress() throws {
         let world = try World()
