@@ -134,6 +134,18 @@ struct ClientPublishTests {
         #expect(Set(repeated.map(\.text)).count == 1 && Set(repeated.map { $0.header("Idempotency-Key") }).count == 1)
     }
 
+    @Test("a batch that a proxy could not pass on is repeated with its key", arguments: [502, 504])
+    func proxy(_ status: Int) async throws {
+        let times = Counter()
+        let server = try Receiver { times.next() == 1 ? .status(status) : Self.accepted($0) }
+        defer { server.close() }
+        let result = try await Client.run(
+            ["publish", "--ndjson", "--server", server.url()], input: #"{"type": "a"}"# + "\n")
+        #expect(result.end == .exited(0) && result.text == "1 event is on disk.", "\(result.text)")
+        let keys = server.requests.map { $0.header("Idempotency-Key") }
+        #expect(keys.count == 2 && keys[0] != nil && keys[0] == keys[1], "\(keys)")
+    }
+
     @Test("a batch whose response is lost, and which is refused when it is repeated, is called unknown")
     func lostResponseAndRefusal() async throws {
         let times = Counter()

@@ -142,7 +142,10 @@ struct BatchPublisher {
             do throws(HTTPClientError) {
                 let answer = try client.perform(request)
                 let problem = Problem(answer, to: client)
-                guard problem.isTemporary, tries < Self.maxTries else { return answer }
+                // From a proxy whose server restarts: the request may have reached it.
+                let isLost = [502, 504].contains(answer.status)
+                if isLost { isUnknown = true }
+                guard problem.isTemporary || isLost, tries < Self.maxTries else { return answer }
                 pause = problem.retryAfter ?? 1
             } catch {
                 if case .failed = error { isUnknown = true }
