@@ -33,9 +33,16 @@ package struct Primary: Equatable, Sendable, CustomStringConvertible {
             else { return nil }
             return Primary(system: row.text(0), timeline: timeline)
         } catch {
-            if case .refused = error { return nil }
+            if isUntold(error) { return nil }
             throw error
         }
+    }
+
+    /// Whether the error stays: the role has no right to the functions, or they are missing. A statement that was canceled, or had
+    /// no resources, may succeed in the next session.
+    static func isUntold(_ error: PostgresError) -> Bool {
+        guard case .refused(_, let state, _) = error else { return false }
+        return !["53", "57"].contains { state.hasPrefix($0) }
     }
 }
 

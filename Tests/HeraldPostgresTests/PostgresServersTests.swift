@@ -155,6 +155,14 @@ struct PostgresServersTests {
         }
     }
 
+    @Test(
+        "a server that may not say who it is, or can't, is used without; one that had no resources is not",
+        arguments: [("42501", true), ("42883", true), ("0A000", true), ("53200", false), ("57014", false)])
+    func untold(_ state: String, _ isUntold: Bool) {
+        #expect(Primary.isUntold(.refused(unit: 0, state: state, message: "")) == isUntold)
+        #expect(!Primary.isUntold(.lost("")) && !Primary.isUntold(.unavailable("")))
+    }
+
     @Test("a pooler that gives sessions to others is refused with a sentence")
     func pooler() throws {
         let database = try TestDatabase()
