@@ -41,6 +41,7 @@ extension CurlSender {
                 transfer.connectsItself = true
                 for transfer in transfers { dialConnected(transfer, target, pin, now) }
             case .failed(.system(let code)):
+                report(CurlResult.lack(code), now)
                 fail(transfers, target, CurlResult.notConnected(code, target.url), now)
             case .failed(.refused(let rule)):
                 fail(transfers, target, .failed(.addressBlocked, detail: rule), now)

@@ -101,6 +101,7 @@ extension CurlSender {
         let transport = transfer.transport(
             isSecure: target.url.scheme == .https, isComplete: status >= 200, end: now)
         guard status >= 200, transfer.isHeadComplete else {
+            report(transfer.lack, now)
             let verdict = CurlResult.verdict(code, status: status, transfer)
             var outcome = CallbackOutcome(verdict: verdict, duration: duration, transport: transport)
             outcome.isStale = transfer.hasLostConnection(code)

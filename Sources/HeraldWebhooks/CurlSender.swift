@@ -33,6 +33,8 @@ package final class CurlSender: CallbackSender, @unchecked Sendable {
         package var proxies = ProxyRules()
         /// A file of trusted certificates that replaces the system's.
         package var certificateAuthorities: String?
+        /// Called when this machine has no socket for a callback, with the reason: once a minute, on the sender's thread.
+        package var reportLack: @Sendable (_ reason: String) -> Void = { _ in }
 
         package static let defaultSource = "/herald"
         package static let defaultOrigin = "herald"
@@ -90,6 +92,8 @@ package final class CurlSender: CallbackSender, @unchecked Sendable {
     /// Whether the connector has something to do.
     private var hasConnections = false
     private var sleptNanoseconds: Int64 = 0
+    /// When a lack of sockets is reported again.
+    private var nextLackReport = Int64.min
 
     /// - Parameters:
     ///   - resolver: shared by all senders of the process.
@@ -153,6 +157,14 @@ package final class CurlSender: CallbackSender, @unchecked Sendable {
     private var timerAt: Int64 { min(http1.timerAt, http2?.timerAt ?? .max) }
 
     package func slept(asOf now: Int64) -> Int64 { sleptNanoseconds }
+
+    /// Such a callback is in no list of attempts, and counts as no failure, so that operators need a report.
+    /// - Parameter lack: see `CurlResult.lack`.
+    func report(_ lack: CallbackOutcome.Verdict?, _ now: Int64) {
+        guard case .failed(_, let reason)? = lack, now >= nextLackReport else { return }
+        nextLackReport = now + 60_000_000_000
+        configuration.reportLack(reason)
+    }
 
     /// Sleeps for at most this many nanoseconds until a descriptor is ready, and then calls libcurl.
     private func wait(_ nanoseconds: Int64, since start: Int64) {

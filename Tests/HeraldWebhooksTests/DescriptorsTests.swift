@@ -1,6 +1,7 @@
 import Glibc
 import HeraldModel
 import HeraldRuntime
+import HeraldTestSupport
 import Testing
 
 @testable import HeraldWebhooks
@@ -44,6 +45,19 @@ import Testing
         let reason = String(cString: strerror(code))
         let verdict = CurlResult.notConnected(code, try CallbackURL("http://a.example:81/"))
         #expect(verdict == .failed(.stopped, detail: "no connection can be opened: \(reason)"))
+    }
+
+    @Test("a lack of sockets is reported once a minute, and no other result")
+    func report() throws {
+        let count = Counter()
+        var configuration = CurlSender.Configuration(version: "1", addressGuard: AddressGuard())
+        configuration.reportLack = { _ in _ = count.next() }
+        let sender = try CurlSender(configuration, resolver: Resolver())
+        defer { sender.close { _, _ in } }
+        sender.report(CurlResult.lack(ECONNREFUSED), 0)
+        #expect(count.value == 0)
+        for second in [0, 1, 59, 60, 61] { sender.report(CurlResult.lack(EMFILE), Int64(second) * 1_000_000_000) }
+        #expect(count.value == 2)
     }
 
     @Test("a receiver that refuses connections has failed")

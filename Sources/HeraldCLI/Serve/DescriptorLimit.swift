@@ -40,3 +40,11 @@ struct DescriptorLimit {
         callbacks = min(4096, max(2, usable / 6 / deliveryLoops))
     }
 }
+
+extension Log {
+    func reportLack(_ reason: String) {
+        error(
+            "deliveries wait: this machine lacks descriptors or memory",
+            ["reason": reason, "to_do": "give the machine more memory, or " + DescriptorLimit.advice])
+    }
+}

@@ -121,6 +121,7 @@ struct Server {
             sending.origin = settings.origin
             sending.proxies = ProxyRules(settings.callbackProxy, overrides: settings.callbackProxyOverrides)
             sending.certificateAuthorities = settings.certificateAuthorities
+            sending.reportLack = { log.reportLack($0) }
             let store: any EventStore
             (store, place, newestPrimary) = try Self.open(settings, memory, log, signals, manager)
             risks = (store as? PostgresStore)?.risks ?? []

@@ -123,13 +123,15 @@ final class AttemptSettler {
 
     /// Handles a request that was never sent, which does not count as an attempt. If the loop is stopping, the delivery
     /// is made after the restart. Otherwise the sender lacked memory or descriptors: the delivery waits for a short
-    /// pause and keeps its attempt count.
+    /// pause and keeps its attempt count. If no other request of the lane is open, the lane waits, too: otherwise each of its
+    /// events would be tried, and get a row, at once.
     private func comeBack(to callback: OpenCallback, _ origin: Lane.Origin, _ start: FlowControl.Start) {
         let lane = callback.lane
         guard !starter.isStopping, !lane.isRemoved else { return }
         if let turn = lane.returned(callback.sequence, origin, subject: callback.event.subject, start: start) {
             let retry = Retry(delegate: lane.key, event: callback.sequence, turn: turn)
             timers.insert(.retry(retry), due: timers.now + LoopTimers.pause)
+            if lane.open == 0 { lane.flow.wait(until: timers.now + LoopTimers.pause) }
             let row = lane.rows[callback.sequence]
             ledger.wait(
                 lane, callback.sequence, attempts: row?.attempts ?? callback.attempts, uncounted: row?.uncounted ?? 0,

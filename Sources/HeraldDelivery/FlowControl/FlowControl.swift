@@ -136,6 +136,9 @@ struct FlowControl: Equatable, Sendable {
         if start.isProbe, !isOutdated(start) { breaker.probeReturned(startedAt: start.at) }
     }
 
+    /// Nothing starts before this time.
+    mutating func wait(until time: Int64) { nextStart = max(nextStart, time) }
+
     /// - Parameter type: the event type.
     mutating func succeeded(_ start: Start, type: String = "", _ limits: Limits, now: Int64) -> Breaker.Change {
         refused.succeeded(type)

@@ -484,6 +484,17 @@ struct EngineTests {
         #expect(bench.checkpoint()?.ended == [DeliveryKey(delegate: 1, event: 1)])
     }
 
+    @Test("a lane whose requests could not be made does not try its other events at once")
+    func notMadeAtAll() throws {
+        let bench = try EngineBench(WebhookDelegate(1))
+        bench.publishAndTurn()
+        bench.finish(with: .failed(.stopped))
+        bench.publishAndTurn()
+        #expect(bench.open.isEmpty)
+        bench.advance(seconds: 1)
+        #expect(bench.open(1) == [1, 2])
+    }
+
     @Test("timers of deliveries that were cancelled or requested again do not accumulate")
     func timersOfRequests() throws {
         for isAgain in [false, true] {
