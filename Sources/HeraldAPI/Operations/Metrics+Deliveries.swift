@@ -47,7 +47,7 @@ extension Metrics {
             PullTotals.Outcome.allCases.filter { $0 != .missed }.map { outcome in
                 .init(("outcome", outcome.rawValue), value: hub.committed.pulls.count(of: outcome))
             })
-        guard let leases = try? reader?.countLeases() else { return }
+        guard let reader, let leases = found({ try reader.countLeases() }) else { return }
         page.gauge(
             "herald_leases", "Leases of pulled events that are not settled, in the store.", .init(value: leases))
     }
@@ -68,7 +68,8 @@ extension Metrics {
             entries[delegate.key].map { (delegate, $0) }
         }
         // While the store cannot be read, memory gives an estimate: 0 would mean that no delegate is behind.
-        let counted = (try? BacklogCounter(hub, reader).count(lanes)) ?? (try? BacklogCounter(hub, nil).count(lanes))
+        let counted =
+            found({ try BacklogCounter(hub, reader).count(lanes) }) ?? (try? BacklogCounter(hub, nil).count(lanes))
         let survey = LaneMetrics(delegates, entries, counted ?? [:])
         page.gauge("herald_log_last_sequence", "The number of the last event.", .init(value: head))
         page.gauge(

@@ -161,12 +161,22 @@ struct Metrics: Sendable {
             .init(value: node.isPermitted ? 1 : 0))
     }
 
+    /// - Returns: `nil` if the read fails, which is counted and reported.
+    func found<Value>(_ read: () throws -> Value) -> Value? {
+        do {
+            return try read()
+        } catch {
+            if let error = error as? StoreError { hub.storage.requestFailed(error, at: hub.clock.monotonic()) }
+            return nil
+        }
+    }
+
     private func writeStore(_ page: inout MetricsPage, _ reader: any StoreReader) {
-        if let first = try? reader.firstEvent() {
+        if let first = found({ try reader.firstEvent() }) {
             page.gauge(
                 "herald_log_first_sequence", "The number of the oldest event that is kept.", .init(value: first))
         }
-        if let removals = try? reader.removals() {
+        if let removals = found({ try reader.removals() }) {
             let samples = Removal.Part.allCases.flatMap { part in
                 Removal.Cause.allCases.map { cause in
                     MetricsPage.Sample(
@@ -178,7 +188,7 @@ struct Metrics: Sendable {
                 "What retention has removed since the database was made: events, attempts, and deliveries not made.",
                 samples)
         }
-        if let sizes = try? reader.sizes() {
+        if let sizes = found({ try reader.sizes() }) {
             page.gauge(
                 "herald_database_size_bytes", "What the database holds; its write-ahead log comes on top.",
                 .init(value: sizes.used))

@@ -140,8 +140,10 @@ struct MetricsTests {
         try await eventually("the delegate is behind") { !page(of: hub, store.makeReader()).contains(noLag) }
         #expect(page(of: hub, store.makeReader()).contains(noEstimate))
         store.pageError.withLock { $0 = .inputOutput(reason: "in a test") }
+        let failed = hub.storage.failedReads
         let estimated = page(of: hub, store.makeReader())
         #expect(!estimated.contains(noLag) && !estimated.contains(noEstimate))
+        #expect(hub.storage.failedReads > failed)
     }
 
     @Test("the process metrics are those of other Prometheus clients")
