@@ -1,5 +1,7 @@
 import Glibc
+import HeraldJSON
 import HeraldPostgres
+import HeraldRuntime
 
 /// Re-executes the binary when the state in memory may no longer match the database.
 ///
@@ -15,15 +17,17 @@ enum Restart {
     /// The newest server that the process has written to.
     static var newestPrimary: Primary? { getenv(variable).flatMap { Primary(String(cString: $0)) } }
 
-    /// Call it when everything has stopped. Returns only if it fails.
-    static func perform(newestPrimary: Primary?) {
+    /// Call it when everything has stopped, the log, too. Returns only if it fails, which it writes in the format of the log.
+    static func perform(newestPrimary: Primary?, _ format: Log.Format) {
         setenv(variable, newestPrimary?.description ?? "", 1)
         // Connections and files: most would be closed anyway.
         closefrom(3)
         // The running binary, even if its file was replaced.
         execv("/proc/self/exe", CommandLine.unsafeArgv)
-        // The log has ended.
         let reason = String(cString: strerror(errno))
-        Output.message("herald: the restart within the process has failed, and it ends: \(reason)\n")
+        let fields: Log.Fields = ["reason": "execv: \(reason)", "to_do": "start Herald again"]
+        let now = Timestamp(milliseconds: Clock.system.wall())
+        let line = LogLine(time: now, level: .error, message: "not restarted", fields: fields)
+        _ = Output.write(Array(line.text(format).utf8), to: STDERR_FILENO)
     }
 }

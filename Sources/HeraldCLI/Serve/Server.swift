@@ -78,7 +78,7 @@ struct Server {
             log.info("stopped")
             if case .memory = loss {
                 log.end()
-                Restart.perform(newestPrimary: server.newestPrimary())
+                Restart.perform(newestPrimary: server.newestPrimary(), settings.logFormat)
             }
             return loss == nil ? 0 : ExitCode.inputOutput
         } catch {
