@@ -241,8 +241,9 @@ struct FlowControl: Equatable, Sendable {
         if breaker.isOpen { return .circuitOpen }
         if waitsForTurn { return .throttled }
         if !hasRoom(open: open, limits, now: now) { return .concurrency }
-        if now < earliestStart(limits) {
-            if now < pause.end { return .throttled }
+        if now < pause.end { return .throttled }
+        // Without an interval, this machine had no socket for the last attempt: that is no limit of the delegate.
+        if interval(limits) > 0, now < earliestStart(limits) {
             return Self.interval(limits.rateLimit) >= interval(limits) ? .rateLimit : .throttled
         }
         return isParked ? .slots : nil

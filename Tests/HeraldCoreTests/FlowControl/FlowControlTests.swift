@@ -257,6 +257,9 @@ struct FlowControlTests {
         _ = flow.started(limits(rate: 1), now: 0)
         #expect(status(flow, limits(rate: 1), now: 1).limitedBy == .rateLimit)
         flow = FlowControl()
+        flow.wait(until: second)
+        #expect(!flow.mayStart(open: 0, limits(), now: 0) && status(flow, limits(), now: 0).limitedBy == nil)
+        flow = FlowControl()
         for _ in 1...20 { fail(&flow, limits(), at: 0) }
         #expect(status(flow, limits(), now: 0).limitedBy == .throttled)
         #expect(status(flow, limits(), now: 0).circuit == .suspect)
