@@ -150,7 +150,8 @@ struct DelegateLogTests {
         let isFull = Glibc.open("/dev/full", O_WRONLY | O_CLOEXEC)
         defer { close(isFull) }
         var ends: [Int32] = [0, 0]
-        try #require(isFull >= 0 && pipe(&ends) == 0)
+        try #require(isFull >= 0)
+        try #require(pipe(&ends) == 0)
         defer { close(ends[0]) }
         let log = try Log(format: .human, level: .info, descriptor: isFull)
         let (hasBegun, hasRoom) = (try Semaphore(), try Semaphore())
