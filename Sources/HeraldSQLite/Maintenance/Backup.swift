@@ -111,7 +111,10 @@ package enum Backup {
             if code == SQLITE_DONE { break }
             guard code == SQLITE_OK else {
                 // The connections have no message of it before the end of the copy.
-                throw StoreError(code: code, errno: 0, message: String(cString: sqlite3_errstr(code)), path: database)
+                let isDamage = [SQLITE_CORRUPT, SQLITE_NOTADB].contains(code & 0xff)
+                throw StoreError(
+                    code: code, errno: 0, message: String(cString: sqlite3_errstr(code)),
+                    path: isDamage ? database : path)
             }
             all = Int(sqlite3_backup_pagecount(copying))
             copied = all - Int(sqlite3_backup_remaining(copying))
