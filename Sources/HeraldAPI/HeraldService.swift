@@ -2,7 +2,7 @@ package import HeraldCore
 package import HeraldHTTP
 import HeraldJSON
 import HeraldModel
-import HeraldRuntime
+package import HeraldRuntime
 import Synchronization
 
 /// The REST API of a hub: handles the requests of `HTTPServer`.
@@ -52,13 +52,14 @@ package final class HeraldService: RequestHandler, CallServices {
     let bodyRoom: ByteRoom<AppKey>
     private let originRules: Mutex<OriginRules>
 
-    package init(hub: Hub, configuration: Configuration = Configuration()) {
+    /// - Throws: if its threads cannot be made.
+    package init(hub: Hub, configuration: Configuration = Configuration()) throws(SystemError) {
+        pool = try WorkPool(maxBytes: configuration.maxWaitingBytes)
         self.hub = hub
         deadlines = ReadDeadlines(hub: hub)
         publicURL = configuration.publicURL
         refusals = RefusalTrace(hub)
         maxBodyBytes = configuration.maxBodyBytes
-        pool = WorkPool(maxBytes: configuration.maxWaitingBytes)
         bodyRoom = ByteRoom(maxBytes: WorkPool.bodyBytes(of: configuration.maxWaitingBytes))
         originRules = Mutex(OriginRules(configuration.corsOrigins))
         let access = AccessControl(
@@ -110,9 +111,6 @@ package final class HeraldService: RequestHandler, CallServices {
                     ? SvixEndpoints(hub: hub, access: access, checks: checks, waits: waits, isTLS: configuration.isTLS)
                         .routes : []))
     }
-
-    /// - Throws: if its threads could not be created: it refuses all large bodies then, and what has to be validated.
-    package func checkThreads() throws { if let failure = pool.failure { throw failure } }
 
     /// Refuses requests that wait for validation, and returns when none is running. Must be called after the server has
     /// stopped accepting posts.

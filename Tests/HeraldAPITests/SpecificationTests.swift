@@ -19,7 +19,7 @@ struct SpecificationTests {
     @Test("the operations equal the routes, in both directions")
     func routes() throws {
         let hub = try Hub.inMemory()
-        let served = Set(HeraldService(hub: hub).table.routes.map { "\($0.method.rawValue) \($0.template)" })
+        let served = Set(try HeraldService(hub: hub).table.routes.map { "\($0.method.rawValue) \($0.template)" })
         hub.stop(grace: 0)
 
         var described: Set<String> = []
@@ -36,7 +36,7 @@ struct SpecificationTests {
     func scopes() throws {
         let hub = try Hub.inMemory()
         defer { hub.stop(grace: 0) }
-        for route in HeraldService(hub: hub).table.routes {
+        for route in try HeraldService(hub: hub).table.routes {
             let method = route.method.rawValue.lowercased()
             let operation = try #require(specification["paths"]?[route.template]?[method])
             let place: Comment = "\(method) \(route.template)"

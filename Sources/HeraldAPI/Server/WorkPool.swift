@@ -42,25 +42,18 @@ final class WorkPool: Sendable {
         }
     }
 
-    /// `nil` if no thread could be created: then nothing can be validated.
-    private let lines: Lines?
-    /// Why there are no threads.
-    let failure: SystemError?
+    private let lines: Lines
 
     /// - Parameter maxBytes: of the bodies that wait: two thirds to be read, a sixth for each kind of checks.
-    init(maxBytes: Int = 96 << 20) {
-        let made = Result { () throws(SystemError) in try Lines(maxBytes: maxBytes) }
-        lines = try? made.get()
-        failure = if case .failure(let error) = made { error } else { nil }
-    }
+    init(maxBytes: Int = 96 << 20) throws(SystemError) { lines = try Lines(maxBytes: maxBytes) }
 
     deinit {
-        for line in lines?.all ?? [] { line.end() }
+        for line in lines.all { line.end() }
     }
 
     /// Refuses queued work and ends running work. Returns when its threads have ended. May be called again.
     func stop() {
-        for line in lines?.all ?? [] { line.stop() }
+        for line in lines.all { line.stop() }
     }
 
     /// For a request that a loop's thread has no time for.
@@ -103,6 +96,6 @@ final class WorkPool: Sendable {
         _ attempt: @escaping @Sendable (inout WorkBudget) -> Bool
     ) throws(Problem) {
         let entry = WorkLine.Entry(app: app, bytes: bytes, attempt: attempt, refuse: refuse)
-        if let problem = lines.map({ $0[keyPath: line].add(entry) }) ?? .tooManyChecks { throw problem }
+        if let problem = lines[keyPath: line].add(entry) { throw problem }
     }
 }

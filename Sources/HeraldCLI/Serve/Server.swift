@@ -54,7 +54,6 @@ struct Server {
             var server = try Server(settings, memory, log, signals, manager)
             let watchdog: Watchdog
             do {
-                try server.service.checkThreads()
                 server.announce()
                 manager.isReady("Listening on \(server.url)")
                 watchdog = try Watchdog(manager, server.http.pulses + server.hub.pulses, log)
@@ -170,11 +169,6 @@ struct Server {
             certificateLog.start()
             backups = BackupSchedule(settings.backups, data: settings.data, hub: hub, log: log)
             backups?.start()
-            bootstrapKey =
-                settings.needsKey && settings.adminKey == nil && hub.committed.keys.isEmpty
-                ? try BootstrapKey(
-                    hub, folder: settings.store == nil ? settings.data : nil, isOnTerminal: isatty(STDERR_FILENO) == 1)
-                : nil
             var serving = HeraldService.Configuration()
             serving.operatorKey = settings.adminKey
             serving.requestsPerSecond = settings.requestsPerSecond
@@ -193,7 +187,13 @@ struct Server {
                 }
             }
             serving.httpStatistics = { [http] in http.statistics }
-            service = HeraldService(hub: hub, configuration: serving)
+            service = try HeraldService(hub: hub, configuration: serving)
+            // Last: an error of the start after it would hide the text of the key, and lock all out.
+            bootstrapKey =
+                settings.needsKey && settings.adminKey == nil && hub.committed.keys.isEmpty
+                ? try BootstrapKey(
+                    hub, folder: settings.store == nil ? settings.data : nil, isOnTerminal: isatty(STDERR_FILENO) == 1)
+                : nil
             startup.open(service)
         } catch {
             http.stop()

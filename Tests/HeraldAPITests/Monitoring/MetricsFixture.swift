@@ -8,7 +8,7 @@ enum MetricsFixture {
     /// The page of a new hub: every metric exists from the start.
     static func page() async throws -> String {
         let hub = try Hub.inMemory()
-        let metrics = Metrics(
+        let metrics = try Metrics(
             hub: hub, checks: SchemaChecks(hub, WorkPool()), streams: Streams(hub, NumberSeal(hub.secret)),
             wrongKeys: WrongKeys(),
             version: "1.2.3",

@@ -101,7 +101,7 @@ struct MetricsTests {
     @Test("without the store, all metrics but the store's are written")
     func withoutStore() throws {
         let hub = try Hub.inMemory()
-        let page = page(of: hub, nil)
+        let page = try page(of: hub, nil)
         hub.stop(grace: 0)
         #expect(page.contains("\nherald_log_last_sequence 0\n"))
         #expect(!page.contains("herald_database_size_bytes"))
@@ -109,8 +109,8 @@ struct MetricsTests {
         #expect(!page.contains("herald_http_"))
     }
 
-    private func page(of hub: Hub, _ reader: (any StoreReader)?) -> String {
-        let metrics = Metrics(
+    private func page(of hub: Hub, _ reader: (any StoreReader)?) throws -> String {
+        let metrics = try Metrics(
             hub: hub, checks: SchemaChecks(hub, WorkPool()), streams: Streams(hub, NumberSeal(hub.secret)),
             wrongKeys: WrongKeys(), version: "1",
             http: { nil })
@@ -137,11 +137,11 @@ struct MetricsTests {
             "\nherald_lane_lag_events{status=\"active\"} 0\n",
             "\nherald_lane_lag_estimated_events{status=\"active\"} 0\n"
         )
-        try await eventually("the delegate is behind") { !page(of: hub, store.makeReader()).contains(noLag) }
-        #expect(page(of: hub, store.makeReader()).contains(noEstimate))
+        try await eventually("the delegate is behind") { try !page(of: hub, store.makeReader()).contains(noLag) }
+        #expect(try page(of: hub, store.makeReader()).contains(noEstimate))
         store.pageError.withLock { $0 = .inputOutput(reason: "in a test") }
         let failed = hub.storage.failedReads
-        let estimated = page(of: hub, store.makeReader())
+        let estimated = try page(of: hub, store.makeReader())
         #expect(!estimated.contains(noLag) && !estimated.contains(noEstimate))
         #expect(hub.storage.failedReads > failed)
     }
