@@ -70,7 +70,7 @@ final class HubThreads: Sendable {
     /// Writes the counts of what was published and attempted until now.
     private func writeVolumes() {
         // A counter whose earlier write is under way writes the rest after that.
-        for _ in 1...2 where writer.health.canWrite && !volumes.all.isEmpty {
+        for _ in 1...2 where writer.health.canWrite && !volumes.volumes(of: nil).isEmpty {
             volumes.write()
             drain()
         }

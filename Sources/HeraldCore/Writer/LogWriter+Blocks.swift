@@ -1,3 +1,4 @@
+import HeraldDelivery
 import HeraldModel
 
 /// Counts the stored events of each app, inside a transaction.

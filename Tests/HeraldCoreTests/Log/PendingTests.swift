@@ -1,5 +1,6 @@
 import HeraldRuntime
 import HeraldTestSupport
+import Synchronization
 import Testing
 
 @testable import HeraldCore
