@@ -296,6 +296,7 @@ final class DeliveryEngine {
             if lane.waiting.isCrowded { ledger.touched(lane) }
             for event in events where lane.rows[event] != nil {
                 guard let row = lane.waiting.drop(event) else { continue }
+                ledger.touched(lane)
                 timers.forget(1, lanes)
                 let key = DeliveryKey(delegate: lane.key, event: event)
                 ledger.end(key)

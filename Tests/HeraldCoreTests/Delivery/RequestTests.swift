@@ -576,6 +576,18 @@ struct RequestTests {
         #expect(bench.open(1) == [8, 10])
     }
 
+    @Test("a delivery that an erasure ends is not shown any more")
+    func eraseShown() throws {
+        let bench = try EngineBench(WebhookDelegate(1))
+        bench.publishAndTurn()
+        bench.finish(with: .failure)
+        _ = bench.checkpoint()
+        #expect(bench.engine.board.entry(1)?.retrying == 1)
+        bench.engine.receive(.erase([1], of: .default))
+        _ = bench.checkpoint()
+        #expect((bench.engine.board.entry(1)?.retrying ?? 0) == 0)
+    }
+
     @Test("an erasure examines the deliveries of its app only, and of all apps if it is not known")
     func eraseOfApp() throws {
         let bench = try EngineBench()
