@@ -113,6 +113,8 @@ struct DelegateTests {
         let deliveries = try await herald.deliveries(of: event, "delivered")
         #expect(deliveries.first?["delegate"]?.string == created.id)
         #expect(deliveries.first?["url"]?.isNull == true)
+        let listed = try await herald.get("/v1/deliveries?state=delivered&event=\(event)").data
+        #expect(listed.map { $0["delegate"]?.string } == [created.id])
     }
 
     @Test("deleting all requires all=true, and returns the number")

@@ -159,7 +159,7 @@ extension Webhook {
         public let endDate: Date?
 
         init(_ row: DeliveryRow) {
-            webhookID = row.delegate?.id
+            webhookID = row.delegateID
             url = row.delegate?.settings.url
             eventID = row.event?.id
             eventType = row.event?.type

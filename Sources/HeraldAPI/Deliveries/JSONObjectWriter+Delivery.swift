@@ -4,7 +4,7 @@ import HeraldModel
 
 extension JSONObjectWriter {
     mutating func members(of row: DeliveryRow) {
-        member("delegate", row.delegate?.id)
+        member("delegate", row.delegateID)
         member("url", row.delegate?.settings.url)
         member("description", row.delegate?.settings.description)
         member("event", row.event?.id)

@@ -56,7 +56,7 @@ struct DeliveredDeliveries {
                         continue
                     }
                     if rows.count == limit { return (rows, key(after: record.event)) }
-                    rows.append(DeliveryRow(delivered: record, event, hub))
+                    rows.append(try DeliveryRow(delivered: record, event, hub, reader))
                 }
                 read += found.count
                 guard found.count == wanted, let oldest = found.last?.record.event else { break }
@@ -86,7 +86,7 @@ struct DeliveredDeliveries {
             let end = before.map { $0.event == logged.sequence ? $0.delegate : .max } ?? .max
             for attempt in try reader.delivered(event: logged.sequence, before: end, limit: limit + 1 - rows.count) {
                 if rows.count == limit { return (rows, last) }
-                rows.append(DeliveryRow(delivered: attempt.record, logged.event, hub))
+                rows.append(try DeliveryRow(delivered: attempt.record, logged.event, hub, reader))
                 last = DeliveryKey(delegate: attempt.record.delegate, event: logged.sequence)
             }
         }

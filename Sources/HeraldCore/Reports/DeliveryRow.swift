@@ -3,8 +3,10 @@ package import HeraldModel
 
 /// A delivery in a list.
 package struct DeliveryRow: Sendable {
-    /// `nil` if it was deleted in the meantime.
+    /// `nil` if it was deleted.
     package let delegate: WebhookDelegate?
+    /// `nil` if it was deleted while the list was read.
+    package let delegateID: String?
     /// Its data may be missing. `nil` if the log no longer has it, or if it is damaged.
     package let event: Event?
     package let state: DeliveryState
@@ -23,6 +25,7 @@ package struct DeliveryRow: Sendable {
         let lane = delegate.flatMap { hub.lane(of: $0) }
         let state = DeliveryState(delivery.state)
         self.delegate = delegate
+        delegateID = delegate?.id
         self.event = event
         self.state = state
         reason = delegate?.reason(of: state, delivery.state, lane)
@@ -35,10 +38,18 @@ package struct DeliveryRow: Sendable {
         self.lastAttempt = lastAttempt
     }
 
-    /// A delivery that has succeeded.
+    /// A delivery that has succeeded, also to a delegate that was deleted since then.
     /// - Parameter record: its last successful attempt.
-    init(delivered record: AttemptRecord, _ event: Event?, _ hub: Hub) {
-        delegate = hub.committed.registry.delegate(key: record.delegate)
+    init(
+        delivered record: AttemptRecord, _ event: Event?, _ hub: Hub, _ reader: any StoreReader
+    ) throws(StoreError) {
+        let delegate = hub.committed.registry.delegate(key: record.delegate)
+        self.delegate = delegate
+        if let delegate {
+            delegateID = delegate.id
+        } else {
+            delegateID = try reader.deletedDelegateID(record.delegate)
+        }
         self.event = event
         state = .delivered
         attempts = record.number
@@ -50,6 +61,7 @@ package struct DeliveryRow: Sendable {
     /// A delivery without any attempt.
     package init(pending event: Event, _ delegate: WebhookDelegate, _ lane: LaneSnapshots.Entry?) {
         self.delegate = delegate
+        delegateID = delegate.id
         self.event = event
         state = .pending
         reason = delegate.reason(of: .pending, nil, lane)
