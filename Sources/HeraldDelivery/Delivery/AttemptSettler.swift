@@ -67,8 +67,8 @@ final class AttemptSettler {
         switch settlement {
         case .superseded: ledger.becameFirst(callback.lane, key.event)
         case .delivered:
-            // A replay may have made a delivery that was given up before, and has its row in the store.
-            if origin != .log, row == nil { ledger.end(key) }
+            // A replay, or the lane after one, may have made a delivery that was given up before, and has its row in the store.
+            if origin != .log || key.event <= callback.lane.givenUp, row == nil { ledger.end(key) }
         case .retry(let delay, let attempts, let turn):
             timers.insert(
                 .retry(Retry(delegate: key.delegate, event: key.event, turn: turn)), due: timers.now + delay)
@@ -77,6 +77,7 @@ final class AttemptSettler {
                 dueAt: timers.wall + delay / 1_000_000, isReplay: isReplay, isNamed: isNamed)
         case .exhausted(let attempts, let uncounted):
             counters.exhausted()
+            callback.lane.gaveUp(key.event)
             ledger.giveUp(
                 key, attempts: attempts, uncounted: uncounted, .exhausted, at: timers.wall,
                 isReplay: callback.isReplay)
@@ -92,6 +93,7 @@ final class AttemptSettler {
                 callback.lane, key.event, attempts: row?.attempts ?? callback.attempts + 1,
                 uncounted: row?.uncounted ?? 1, dueAt: timers.wall, isReplay: isReplay, isNamed: isNamed)
         case .dropped(let attempts):
+            callback.lane.gaveUp(key.event)
             ledger.giveUp(key, attempts: attempts, .dropped, at: timers.wall, isReplay: callback.isReplay)
         }
     }

@@ -257,6 +257,7 @@ final class DeliveryEngine {
     /// Drops a delivery, as the store's row already says.
     private func drop(_ key: DeliveryKey) {
         guard let lane = lanes[key.delegate] else { return }
+        lane.gaveUp(key.event)
         guard let row = lane.waiting.drop(key.event) else { return changed(lane) }
         timers.forget(1, lanes)
         // Writes the row again: a checkpoint made before this message arrived may have reset it.

@@ -60,6 +60,8 @@ package final class Lane {
     private let floor: LogPosition
     /// After a restart: events beyond the cursor that were settled before it.
     private var decided: Set<LogPosition>
+    /// The last event whose delivery was given up since the start. If the lane had not read it, it makes the delivery, too.
+    private(set) var givenUp: LogPosition = 0
 
     /// - Parameters:
     ///   - next: the position to read from; `nil` if the lane's position is the router's.
@@ -86,6 +88,8 @@ package final class Lane {
 
     /// Called when the engine has added the lane.
     func join(_ index: Int, share: Int) { (self.index, self.share) = (index, share) }
+
+    func gaveUp(_ event: LogPosition) { givenUp = max(givenUp, event) }
 
     func leave() { isRemoved = true }
 

@@ -286,6 +286,22 @@ struct RequestTests {
         #expect(bench.open(1) == [2])
     }
 
+    @Test("a delivery that was given up before the lane read its event is delivered once the lane has made it")
+    func givenUpAhead() throws {
+        let bench = try EngineBench(WebhookDelegate(1, status: .paused))
+        bench.publishAndTurn(2)
+        let key = DeliveryKey(delegate: 1, event: 2)
+        bench.engine.receive(
+            .redeliver(
+                WaitingDelivery(delegate: 1, event: 2, attempts: 0, dueAt: 0, state: .retrying, isReplay: true)))
+        bench.engine.receive(.drop(key))
+        #expect(bench.checkpoint()?.waiting.map(\.state) == [.dropped])
+        bench.set(WebhookDelegate(1))
+        bench.deliverAll()
+        #expect(bench.delivered == 2)
+        #expect(bench.checkpoint()?.ended == [key])
+    }
+
     @Test("a replay runs beside the lane, which takes turns with it")
     func replay() throws {
         let world = try World()
