@@ -2,7 +2,7 @@ package import HeraldModel
 
 /// Shared statements of scheduled events.
 package enum PendingStatement: Int, CaseIterable, Sendable {
-    case add, find, move, remove, due, dueOfApp, apps, about, removeOfApp, next, setCount, list
+    case add, find, move, remove, due, dueOfApp, apps, replaced, about, removeOfApp, next, setCount, list
 
     func text(_ dialect: SQLDialect) -> String {
         let (columns, ofTable) = (PendingEvent.columns, PendingEvent.columnsOfTable)
@@ -25,6 +25,19 @@ package enum PendingStatement: Int, CaseIterable, Sendable {
                 SELECT app, (SELECT due_at FROM pending WHERE pending.app = counts.app ORDER BY due_at, key LIMIT 1)
                 FROM (SELECT app FROM pending_counts WHERE app > ?1 AND events > 0 ORDER BY app LIMIT ?2) AS counts
                 ORDER BY app
+                """
+        // By the events from ?1 to ?2. The id of one in the log may be its publisher's and 27 characters more.
+        case .replaced:
+            let columns = "pending.key, pending.app, pending.bytes, pending.id, pending.attributes"
+            return """
+                SELECT \(columns), logged.id, logged.attributes
+                FROM (
+                    SELECT app, id, attributes, id AS scheduled FROM events WHERE sequence BETWEEN ?1 AND ?2
+                    UNION ALL
+                    SELECT app, id, attributes, substr(id, 1, length(id) - 27) FROM events
+                    WHERE sequence BETWEEN ?1 AND ?2 AND length(id) > 27
+                ) AS logged CROSS JOIN pending
+                WHERE pending.app = logged.app AND pending.id = logged.scheduled
                 """
         case .about: return "SELECT \(columns) FROM pending WHERE app = ?1 AND subject = ?2 LIMIT ?3"
         case .removeOfApp:
@@ -101,6 +114,21 @@ extension PendingEvent: RowConvertible {
     }
 }
 
+extension ReplacedEvent {
+    /// `nil` if the ids alone are alike, or a source can't be read.
+    fileprivate init?(_ row: some ResultRow) {
+        let app = AppKey(rawValue: row.integer(1))
+        func event(_ column: Int32) throws(StoreError) -> Event {
+            let attributes = row.isNull(column + 1) ? [] : try row.pairs(column + 1)
+            return Event(
+                app: app, id: row.text(column), type: "", subject: nil, time: 0, attributes: attributes,
+                data: Array("0".utf8))
+        }
+        guard let scheduled = try? event(3), let logged = try? event(5), logged.replaces(scheduled) else { return nil }
+        self.init(key: row.integer(0), app: app, bytes: row.figure(2))
+    }
+}
+
 extension PendingCount: RowConvertible {
     package static let columns = "app, events, bytes"
 
@@ -144,6 +172,11 @@ extension SharedTransaction {
         try rows(.pending(.apps), [app, limit]) { row in
             PendingApp(app: AppKey(rawValue: row.integer(0)), dueAt: row.isNull(1) ? .max : row.figure(1))
         }
+    }
+
+    package func replacedPending(in range: ClosedRange<LogPosition>) throws(StoreError) -> Set<ReplacedEvent> {
+        let found = try rows(.pending(.replaced), [range.lowerBound, range.upperBound]) { ReplacedEvent($0) }
+        return Set(found.compactMap { $0 })
     }
 
     package func pending(about subject: String, app: AppKey, limit: Int) throws(StoreError) -> [PendingEvent] {

@@ -416,6 +416,7 @@ struct SQLiteStoreTests {
             .log(.removeAttemptsBefore), .log(.removeAttemptsThrough), .log(.removeWaitingOfRange), .log(.removeMarks),
             .log(.acceptedSince), .log(.lastKnown), .log(.about), .delivery(.waitingEvents), .delivery(.searchOfAll),
             .delivery(.searchOfDelegate), .pending(.due), .pending(.dueOfApp), .pending(.apps),
+            .pending(.replaced),
         ]
         let sharedLists: [SharedStatement] = [
             .delivery(.endOfPart), .delivery(.pageOfAll), .delivery(.pageOfDelegate), .delivery(.deliveredOfEvent),

@@ -108,6 +108,27 @@ struct PendingConformance {
         }
     }
 
+    @Test("the scheduled events that events of the log have replaced are found", arguments: StoreKind.allCases)
+    func replaced(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        let ofSource = Event("a.b", id: "q", attributes: [KeyValue("source", "/a")])
+        let another = Event("a.b", id: "s", attributes: [KeyValue("source", "/a")])
+        try add(
+            fixture,
+            [(Event(id: "a"), 1), (Event(id: "b", app: other), 2), (ofSource, 3), (another, 4), (Event(id: "z"), 5)])
+        try fixture.append(
+            [Event(id: "a"), Event(id: "b"), ofSource.qualified(), Event(id: "s"), Event(id: "z")])
+        try fixture.transaction { (transaction) throws(StoreError) in
+            let found = try transaction.replacedPending(in: 1...4)
+            let a = try transaction.pending(app: .default, id: "a")
+            let q = try transaction.pending(app: .default, id: "q")
+            let all = [a, q].compactMap { $0 }.map {
+                ReplacedEvent(key: $0.key, app: .default, bytes: Int64($0.event.storedBytes))
+            }
+            #expect(all.count == 2 && found == Set(all))
+        }
+    }
+
     @Test("an id is scheduled once in an app", arguments: StoreKind.allCases)
     func unique(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)

@@ -32,7 +32,7 @@ struct TrimWrite: StoreCommand {
         _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan
     ) throws(StoreError) {
         var rest = self
-        rest.events = try removeEvents(transaction, &plan)
+        rest.events = try removeEvents(context, transaction, &plan)
         if attemptsThrough > 0 {
             let removed = try transaction.removeAttempts(through: attemptsThrough, limit: Self.slice).count
             if removed > 0 { try transaction.count(Removal(.attempts, .size, count: removed)) }
@@ -59,7 +59,7 @@ struct TrimWrite: StoreCommand {
 
     /// - Returns: the ranges that are left for the next transaction.
     private func removeEvents(
-        _ transaction: any StoreTransaction, _ plan: inout WritePlan
+        _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan
     ) throws(StoreError) -> [ClosedRange<LogPosition>] {
         var rows = Self.slice
         var first: LogPosition = 0
@@ -69,6 +69,7 @@ struct TrimWrite: StoreCommand {
         let head = try transaction.head
         for range in events where rows > 0 {
             let upper = min(range.upperBound, range.lowerBound + LogPosition(rows) - 1)
+            try removeScheduled(replacedIn: range.lowerBound...upper, context, transaction, &plan)
             let removed = try transaction.removeEvents(range.lowerBound...upper, limit: rows)
             first = removed.first
             count += removed.count
@@ -86,6 +87,21 @@ struct TrimWrite: StoreCommand {
         if count > 0 { try transaction.count(Removal(.events, cause, count: count)) }
         if first > 0 { plan.effects.append(.trimmed(first: first)) }
         return (partial.map { [$0] } ?? []) + events.dropFirst(done)
+    }
+
+    /// Removes the scheduled events that these events have replaced: without them they would be published when they are due.
+    private func removeScheduled(
+        replacedIn range: ClosedRange<LogPosition>, _ context: WriteContext, _ transaction: any StoreTransaction,
+        _ plan: inout WritePlan
+    ) throws(StoreError) {
+        guard context.committed.pending.total > 0 else { return }
+        let replaced = try transaction.replacedPending(in: range)
+        if replaced.isEmpty { return }
+        try transaction.removePending(replaced.map(\.key))
+        for (app, events) in Dictionary(grouping: replaced, by: \.app) {
+            try context.countPending(
+                app, events: -events.count, bytes: -events.reduce(0) { $0 + $1.bytes }, transaction, &plan)
+        }
     }
 
     func refuse(_ refusal: HubError) { completion(false) }

@@ -28,6 +28,27 @@ package struct DueEvent: Sendable {
     }
 }
 
+/// A scheduled event that one in the log has replaced.
+package struct ReplacedEvent: Hashable, Sendable {
+    package let key: Int64
+    package let app: AppKey
+    /// `Event.storedBytes`.
+    package let bytes: Int64
+
+    package init(key: Int64, app: AppKey, bytes: Int64) {
+        self.key = key
+        self.app = app
+        self.bytes = bytes
+    }
+}
+
+extension Event {
+    /// Whether it replaces a scheduled event of its app: it has the same source and id (see ``EventID``).
+    package func replaces(_ scheduled: Event) -> Bool {
+        id == scheduled.id ? hasSource(of: scheduled) : id == scheduled.qualified().id
+    }
+}
+
 /// The number of scheduled events of an app, and their bytes (`Event.storedBytes`).
 package struct PendingCount: Equatable, Sendable {
     package let app: AppKey
@@ -97,6 +118,8 @@ package protocol PendingTransaction: AnyObject {
     /// The apps whose count of scheduled events is not 0, in the order of their keys: at most `limit` of those after `app`.
     /// Reads one scheduled event of each.
     func pendingApps(after app: AppKey, limit: Int) throws(StoreError) -> [PendingApp]
+    /// The scheduled events that these events of the log have replaced.
+    func replacedPending(in range: ClosedRange<LogPosition>) throws(StoreError) -> Set<ReplacedEvent>
     /// The scheduled events about a subject, without their order.
     func pending(about subject: String, app: AppKey, limit: Int) throws(StoreError) -> [PendingEvent]
     /// Removes scheduled events of an app.

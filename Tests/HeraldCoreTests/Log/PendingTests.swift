@@ -174,6 +174,33 @@ struct PendingTests {
         await bench.stop()
     }
 
+    @Test("an event that was published at once replaces a scheduled one, also after retention has removed it")
+    func replacedAndRemoved() async throws {
+        let bench = try bench()
+        let ofSource = Event("a.b", id: "c", time: clock.wall, attributes: [KeyValue("source", "/c")])
+        let later = EventDraft(event: ofSource, mayExist: true, bringsTime: false, deliverAt: clock.wall + 1_000)
+        _ = try await bench.hub.publish([draft("a", in: 1_000), draft("b", in: 1_000), later])
+        let other = Event("a.b", id: "b", attributes: [KeyValue("source", "/b")])
+        let now = [
+            draft("a", in: nil), draft("c", in: nil), EventDraft(event: ofSource, mayExist: true),
+            EventDraft(event: other, mayExist: true), draft("last", in: nil),
+        ]
+        #expect(try await bench.hub.publish(now).allSatisfy { $0.disposition == .accepted })
+        #expect(bench.hub.committed.pending.total == 3)
+        let head = memory.read { $0.head }
+        let isRemoved = await withCheckedContinuation { continuation in
+            bench.hub.submit(TrimWrite(events: [1...head - 1]) { continuation.resume(returning: $0) })
+        }
+        #expect(isRemoved && log == ["last"])
+        // Another source has used the id of "b" at once, and the event "c" of its source has another id in the log.
+        #expect(memory.read { $0.pending.values.map(\.event.id) } == ["b"])
+        #expect(bench.hub.committed.pending.total == 1)
+        clock.advance(seconds: 1)
+        try await eventually("the other one is published") { bench.hub.committed.pending.total == 0 }
+        #expect(log == ["last", "b"])
+        await bench.stop()
+    }
+
     @Test("a repeated id is a duplicate, whatever the count of scheduled events is")
     func wrongCount() async throws {
         let dueAt = clock.wall + 9_000

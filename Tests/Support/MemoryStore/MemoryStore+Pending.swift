@@ -81,6 +81,19 @@ extension MemoryTransaction {
         return apps.map { PendingApp(app: $0, dueAt: times[$0] ?? .max) }
     }
 
+    func replacedPending(in range: ClosedRange<LogPosition>) -> Set<ReplacedEvent> {
+        let contents = preview()
+        let scheduled = Dictionary(grouping: contents.pending.values, by: \.event.app)
+        var found: Set<ReplacedEvent> = []
+        for event in range.clamped(to: 0...contents.head).compactMap({ contents.event($0) }) {
+            for first in scheduled[event.app] ?? [] where event.replaces(first.event) {
+                found.insert(
+                    ReplacedEvent(key: first.key, app: event.app, bytes: Int64(first.event.storedBytes)))
+            }
+        }
+        return found
+    }
+
     func pending(about subject: String, app: AppKey, limit: Int) -> [PendingEvent] {
         Array(preview().schedule.filter { $0.event.app == app && $0.event.subject == subject }.prefix(limit))
     }
