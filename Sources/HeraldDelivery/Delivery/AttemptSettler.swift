@@ -64,11 +64,12 @@ final class AttemptSettler {
         // The delivery may have been requested again while the attempt was open.
         let row = callback.lane.rows[key.event]
         let (isReplay, isNamed) = (row?.isReplay ?? callback.isReplay, row?.isNamed ?? false)
+        let wasGivenUp = origin == .log && callback.lane.takeGivenUp(key.event)
         switch settlement {
         case .superseded: ledger.becameFirst(callback.lane, key.event)
         case .delivered:
             // A replay, or the lane after one, may have made a delivery that was given up before, and has its row in the store.
-            if origin != .log || key.event <= callback.lane.givenUp, row == nil { ledger.end(key) }
+            if origin != .log || wasGivenUp, row == nil { ledger.end(key) }
         case .retry(let delay, let attempts, let turn):
             timers.insert(
                 .retry(Retry(delegate: key.delegate, event: key.event, turn: turn)), due: timers.now + delay)

@@ -60,8 +60,9 @@ package final class Lane {
     private let floor: LogPosition
     /// After a restart: events beyond the cursor that were settled before it.
     private var decided: Set<LogPosition>
-    /// The last event whose delivery was given up since the start. If the lane had not read it, it makes the delivery, too.
-    private(set) var givenUp: LogPosition = 0
+    /// Events whose deliveries were given up although the lane still makes them: it had not read the event, or its first attempt was
+    /// open.
+    private var givenUp: Set<LogPosition> = []
 
     /// - Parameters:
     ///   - next: the position to read from; `nil` if the lane's position is the router's.
@@ -88,8 +89,6 @@ package final class Lane {
 
     /// Called when the engine has added the lane.
     func join(_ index: Int, share: Int) { (self.index, self.share) = (index, share) }
-
-    func gaveUp(_ event: LogPosition) { givenUp = max(givenUp, event) }
 
     func leave() { isRemoved = true }
 
@@ -264,6 +263,7 @@ package final class Lane {
     func catchUp() {
         // After a restart the router may be behind the lane: events settled beyond it remain settled.
         if !decided.isEmpty, let next { decided = decided.filter { $0 >= next } }
+        if !givenUp.isEmpty { givenUp.formIntersection(inFlight) }
         next = nil
     }
 
@@ -406,6 +406,14 @@ package final class Lane {
     private func reorderWhenIdle() {
         if waiting.isReordering, open == 0 { waiting.becameIdle() }
     }
+
+    /// Records that the store has a final row for this delivery.
+    func gaveUp(_ event: LogPosition) {
+        if next.map({ $0 <= event }) ?? false || inFlight.contains(event) { givenUp.insert(event) }
+    }
+
+    /// Whether the store may have a final row for a delivery that the lane has just made.
+    func takeGivenUp(_ event: LogPosition) -> Bool { !givenUp.isEmpty && givenUp.remove(event) != nil }
 
     /// Whether an attempt for this event is open.
     func hasOpen(_ sequence: LogPosition) -> Bool {
