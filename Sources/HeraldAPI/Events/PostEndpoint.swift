@@ -325,12 +325,7 @@ extension JSONObjectWriter {
     }
 
     fileprivate mutating func members(of report: DeliveryWatch.Report) {
-        var status: Int?
-        var failure: CallbackFailure?
-        switch report.outcome.verdict {
-        case .answered(let answered, _): status = answered
-        case .failed(let reason, _): failure = reason
-        }
+        let (status, failure, _) = report.outcome.verdict.parts
         member("delegate", report.delegate.id)
         member("state", state(of: report, status).rawValue)
         member("status_code", status)

@@ -5,24 +5,26 @@ import HeraldRuntime
 extension Forwarder.Result {
     var row: [Table.Cell] {
         let time = Timestamp(milliseconds: Clock.system.wall()).description.dropFirst(11).prefix(8)
-        var details = outcome.detail.map { [$0] } ?? []
+        let (status, _, detail) = outcome.verdict.parts
+        var details = status == nil ? [detail] : []
         if attempts > 1 { details.append(outcome.isSuccess ? "attempt \(attempts)" : "exhausted") }
         return [
             .init(String(time), .faint), .init(event.id), .init(event.type),
-            .init(outcome.status.map(String.init) ?? "none", outcome.isSuccess ? .good : .bad),
+            .init(status.map(String.init) ?? "none", outcome.isSuccess ? .good : .bad),
             .init(Self.milliseconds(outcome.duration)), .init(details.joined(separator: "; ")),
         ]
     }
 
     var json: [UInt8] {
-        JSONWriter.document {
+        let (status, _, detail) = outcome.verdict.parts
+        return JSONWriter.document {
             $0.member("event", event.id)
             $0.member("type", event.type)
             $0.member("outcome", outcome.isSuccess ? "succeeded" : "failed")
-            $0.member("status_code", outcome.status)
+            $0.member("status_code", status)
             $0.member("duration_ms", Double(outcome.duration) / 1000)
             $0.member("attempts", attempts)
-            $0.member("detail", outcome.detail)
+            $0.member("detail", status == nil ? detail : nil)
         }
     }
 
@@ -30,18 +32,5 @@ extension Forwarder.Result {
     private static func milliseconds(_ microseconds: Int64) -> String {
         microseconds < 10_000
             ? "\(microseconds / 1000).\(microseconds / 100 % 10)" : "\(microseconds / 1000)"
-    }
-}
-
-extension CallbackOutcome {
-    fileprivate var status: Int? {
-        if case .answered(let status, _) = verdict { return status }
-        return nil
-    }
-
-    /// Why there is no response.
-    fileprivate var detail: String? {
-        if case .failed(_, let detail) = verdict { return detail }
-        return nil
     }
 }
