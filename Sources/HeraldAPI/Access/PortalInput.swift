@@ -28,29 +28,24 @@ package enum PortalInput {
             reader.wrong("/portal", "must be an object or null")
             return { _ in }
         }
-        var read = Portal()
-        var given: Set<String> = []
+        var changes: [@Sendable (inout Portal) -> Void] = []
+        func set<Value: Sendable>(_ member: WritableKeyPath<Portal, Value> & Sendable, _ value: Value) {
+            changes.append { $0[keyPath: member] = value }
+        }
         for (key, member) in value.members {
             let place = JSONPointer.child("/portal", key)
-            given.insert(key)
             switch key {
-            case "title": read.title = text(member, place, &reader, title)
-            case "logo": read.logo = text(member, place, &reader, logo)
-            case "color": read.color = text(member, place, &reader, color)
+            case "title": set(\.title, text(member, place, &reader, title))
+            case "logo": set(\.logo, text(member, place, &reader, logo))
+            case "color": set(\.color, text(member, place, &reader, color))
             case "language":
-                read.language = member.isNull ? .english : reader.choice(member, place, default: .english)
-            case "frame_origins": read.frameOrigins = member.isNull ? [] : origins(member, place, &reader)
+                set(\.language, member.isNull ? .english : reader.choice(member, place, default: .english))
+            case "frame_origins": set(\.frameOrigins, member.isNull ? [] : origins(member, place, &reader))
             default: reader.wrong(place, "is not a field of portal; fields are: " + fields.joined(separator: ", "))
             }
         }
-        let (patch, names) = (read, given)
-        return { portal in
-            if names.contains("title") { portal.title = patch.title }
-            if names.contains("logo") { portal.logo = patch.logo }
-            if names.contains("color") { portal.color = patch.color }
-            if names.contains("language") { portal.language = patch.language }
-            if names.contains("frame_origins") { portal.frameOrigins = patch.frameOrigins }
-        }
+        let given = changes
+        return { portal in for change in given { change(&portal) } }
     }
 
     /// - Parameter mistake: why a text is refused; `nil` if it is valid.
