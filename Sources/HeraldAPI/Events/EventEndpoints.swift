@@ -78,12 +78,11 @@ struct EventEndpoints: Sendable {
             let logged = try Self.event(id, of: source, call.app, reader)
             if logged.event.isDamaged { throw Problem.eventDamaged(id) }
             let deliveries = isWhole ? try DeliveryStory.all(of: logged, hub, reader) : []
-            var json = JSONWriter(capacity: 1024)
-            json.object { event in
+            let json = JSONWriter.document(capacity: 1024) { event in
                 event.members(of: logged.event)
                 event.array("deliveries", of: deliveries) { $1.members(of: $0, event: logged.event, call.seal) }
             }
-            call.send(etaggedByContent: json.bytes)
+            call.send(etaggedByContent: json)
         }
     }
 

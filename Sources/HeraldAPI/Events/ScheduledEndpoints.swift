@@ -120,12 +120,11 @@ struct ScheduledEndpoints: Sendable {
 extension Call {
     /// Sends a scheduled event as the story of an event, which has no deliveries yet.
     func send(story pending: PendingEvent) {
-        var json = JSONWriter(capacity: 512)
-        json.object { event in
-            event.members(of: pending)
-            event.array("deliveries") { _ in }
-        }
-        send(etaggedByContent: json.bytes)
+        send(
+            etaggedByContent: JSONWriter.document(capacity: 512) { event in
+                event.members(of: pending)
+                event.array("deliveries") { _ in }
+            })
     }
 }
 

@@ -63,8 +63,7 @@ struct PullEndpoints: Sendable {
     }
 
     private func send(_ run: Pulls.Run, _ delegate: WebhookDelegate, _ call: Call) {
-        var json = JSONWriter(capacity: 256 * (run.events.count + 1))
-        json.object {
+        let json = JSONWriter.document(capacity: 256 * (run.events.count + 1)) {
             $0.member("lease", run.lease?.id)
             $0.member("expires_at", run.lease.map { Timestamp(milliseconds: $0.expiresAt) })
             // For clients with another time.
@@ -76,7 +75,7 @@ struct PullEndpoints: Sendable {
             $0.member("more", run.hasMore)
             $0.member("ordering", (run.ordering ?? delegate.settings.ordering).rawValue)
         }
-        call.send([], json.bytes)
+        call.send([], json)
     }
 
     // MARK: Settling

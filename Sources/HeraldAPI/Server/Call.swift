@@ -255,10 +255,8 @@ extension Response {
     static func json(
         status: Int = 200, _ headers: [Field] = [], _ body: (inout JSONObjectWriter) -> Void
     ) -> Response {
-        var json = JSONWriter(capacity: 512)
-        json.object(body)
         let fields = [Field("Content-Type", "application/json")] + headers
-        return Response(status: status, headers: fields, body: json.bytes)
+        return Response(status: status, headers: fields, body: JSONWriter.document(capacity: 512, body))
     }
 
     /// A resource with its version as `ETag`.

@@ -172,8 +172,7 @@ struct StateEndpoints: Sendable {
         then finish: @escaping @Sendable (EventDraft, PublicationTrace?) throws(Problem) -> Void
     ) throws(Problem) {
         let trace = PublicationTrace(hub.tracer, call.request.head)
-        var json = JSONWriter()
-        json.object {
+        let json = JSONWriter.document {
             $0.member("type", type)
             $0.member("subject", ifPresent: subject)
             $0.object("data", data)
@@ -182,7 +181,7 @@ struct StateEndpoints: Sendable {
         var limits = JSONLimits.standard
         limits.depth += 1
         limits.values += 4
-        let document = try JSONDocument(reading: json.bytes, limits: limits)
+        let document = try JSONDocument(reading: json, limits: limits)
         var errors: [FieldError] = []
         let context = EventInput.Context(call, hub, trace)
         let draft = EventInput.read(document.root, context, &errors)

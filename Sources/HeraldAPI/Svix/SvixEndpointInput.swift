@@ -56,10 +56,9 @@ struct SvixEndpointInput {
         }
         if let value = given.nonNull("version") { _ = reader.integer(value, "/version", 1...1) }
         try reader.check()
-        var json = JSONWriter(capacity: given.root.bytes.count + 128)
         let isUIDGiven = given["uid"] != nil || path != nil
         let (uid, channels) = (uid, channels)
-        json.object { object in
+        let json = JSONWriter.document(capacity: given.root.bytes.count + 128) { object in
             func copy(_ name: String, as own: String) {
                 guard let value = given.nonNull(name) else { return }
                 object.member(own, value)
@@ -97,6 +96,6 @@ struct SvixEndpointInput {
             }
             object.member("request", .raw(Array(#"{"body": "data", "sign": ["svix"]}"#.utf8)))
         }
-        document = try JSONDocument(reading: json.bytes)
+        document = try JSONDocument(reading: json)
     }
 }

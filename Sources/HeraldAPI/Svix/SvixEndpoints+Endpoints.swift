@@ -235,11 +235,8 @@ extension SvixEndpoints {
             reader.wrong("/deleteHeaders", "must be an array of names")
         }
         try reader.check()
-        var json = JSONWriter()
-        json.object { object in
-            if let headers = document["headers"] { object.member("headers", RawJSON(headers.bytes[...])) }
-        }
-        let patch = try DelegateInput.patch(JSONDocument(reading: json.bytes), hub.rules)
+        let json = JSONWriter.document { $0.member("headers", ifPresent: document["headers"]) }
+        let patch = try DelegateInput.patch(JSONDocument(reading: json), hub.rules)
         try write(
             call,
             .update(id: endpoint(call).id, ifVersion: nil) { state, now throws(RegistryWrite.InvalidSettings) in

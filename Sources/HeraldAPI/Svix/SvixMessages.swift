@@ -93,14 +93,13 @@ extension SvixEndpoints {
 
     /// The message in Herald's form.
     private static func event(_ given: JSONDocument) throws(Problem) -> JSONDocument {
-        var json = JSONWriter(capacity: given.root.bytes.count)
-        json.object { object in
+        let json = JSONWriter.document(capacity: given.root.bytes.count) { object in
             for (own, name) in [("type", "eventType"), ("id", "eventId"), ("data", "payload")] {
                 guard let value = given[name], !(value.isNull && name == "eventId") else { continue }
                 object.member(own, value)
             }
         }
-        return try JSONDocument(reading: json.bytes, limits: limits)
+        return try JSONDocument(reading: json, limits: limits)
     }
 
     private func publish(
