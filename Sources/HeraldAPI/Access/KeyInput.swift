@@ -18,8 +18,8 @@ enum KeyInput {
         _ document: JSONDocument, app: AppKey, _ apps: AppCatalogue, _ registry: Registry, _ text: KeyText, now: Int64
     ) throws(Problem) -> APIKey {
         var reader = FieldReader(document, fields: fields)
-        let name = document.nonNull("name").flatMap { reader.text($0, "/name") } ?? ""
-        let app = document.nonNull("app").flatMap { reader.app($0, "/app", apps) } ?? app
+        let name = reader.member("name") { $0.text($1, $2) } ?? ""
+        let app = reader.member("app") { $0.app($1, $2, apps) } ?? app
         let scopes = reader.scopes(document["scopes"], "/scopes")
         var end: Int64?
         if let value = document.nonNull("expires_at") {
@@ -28,7 +28,7 @@ enum KeyInput {
                 reader.wrong("/expires_at", "must be an RFC 3339 time in the future, such as 2027-01-31T12:00:00Z")
             }
         }
-        let limit = document.nonNull("requests_per_second").flatMap { reader.integer($0, "/requests_per_second") }
+        let limit = reader.member("requests_per_second") { $0.integer($1, $2) }
         var delegate: String?
         if let value = document.nonNull("delegate") {
             delegate = reader.text(value, "/delegate")
@@ -48,7 +48,7 @@ enum KeyInput {
     /// How long a replaced key stays valid, in milliseconds: `{"overlap_seconds"}`.
     static func overlap(_ document: JSONDocument) throws(Problem) -> Int64 {
         var reader = FieldReader(document, fields: ["overlap_seconds"])
-        let seconds = document.nonNull("overlap_seconds").map { reader.integer($0, "/overlap_seconds", 0...604_800) }
+        let seconds = reader.member("overlap_seconds") { $0.integer($1, $2, 0...604_800) }
         try reader.check()
         return Int64(seconds ?? 86_400) * 1000
     }

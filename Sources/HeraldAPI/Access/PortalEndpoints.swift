@@ -51,10 +51,9 @@ struct PortalEndpoints: Sendable {
     }
 
     private func read(_ call: Call) throws(Problem) -> (app: AppKey, seconds: Int) {
-        let document = try call.json()
-        var reader = FieldReader(document, fields: ["app", "expires_in"])
-        let app = document.nonNull("app").flatMap { reader.app($0, "/app", hub.committed.apps) }
-        let seconds = document.nonNull("expires_in").map { reader.integer($0, "/expires_in", Self.seconds) }
+        var reader = try FieldReader(call.json(), fields: ["app", "expires_in"])
+        let app = reader.member("app") { $0.app($1, $2, hub.committed.apps) }
+        let seconds = reader.member("expires_in") { $0.integer($1, $2, Self.seconds) }
         try reader.check()
         return (app ?? call.app, seconds ?? Self.standardSeconds)
     }

@@ -9,9 +9,9 @@ struct DelegateInput {
     static let firstFields = ["start", "replay_current_state", "secret", "signature"]
     static let fields = patchFields + firstFields
 
-    var reader = FieldReader()
+    var reader: FieldReader
 
-    private init() {}
+    private init(_ reader: FieldReader = FieldReader()) { self.reader = reader }
 
     // MARK: Registrations
 
@@ -36,8 +36,7 @@ struct DelegateInput {
     static func registration(
         _ document: JSONDocument, _ rules: WebhookRules
     ) throws(Problem) -> Registration {
-        var input = DelegateInput()
-        input.reader.wrong(document.errors(unlessObjectOf: fields))
+        var input = DelegateInput(FieldReader(document, fields: fields))
         var settings = WebhookSettings(url: "")
         for (key, value) in document.root.members { input.read(key, value, into: &settings) }
         if settings.kind == .webhook, document["url"] == nil {
@@ -49,11 +48,10 @@ struct DelegateInput {
             }
         }
         input.reader.add(rules.problems(of: &settings))
-        let secret = SecretInput(document, &input.reader)
-        let start = document.nonNull("start").map {
-            input.reader.place($0, "/start", words: "\"now\", \"earliest\", \(PositionInput.words)")
-        }
-        let replays = document.nonNull("replay_current_state").map { input.reader.flag($0, "/replay_current_state") }
+        let secret = SecretInput(&input.reader)
+        let words = "\"now\", \"earliest\", \(PositionInput.words)"
+        let start = input.reader.member("start") { $0.place($1, $2, words: words) }
+        let replays = input.reader.member("replay_current_state") { $0.flag($1, $2) }
         if let problem = secret.brought?.problem(for: settings) { input.reader.wrong("/secret", problem) }
         try input.reader.check()
         return Registration(

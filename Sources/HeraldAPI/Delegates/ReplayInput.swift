@@ -17,10 +17,8 @@ struct ReplayInput: Sendable {
         } else {
             reader.wrong("/from", "is required: \"earliest\", \(PositionInput.words)")
         }
-        let until = document.nonNull("until").map {
-            reader.place($0, "/until", words: "\"now\", \(PositionInput.words)")
-        }
-        let only = document.nonNull("only").map { reader.choice($0, "/only", default: ReplayPlan.Only.all) }
+        let until = reader.member("until") { $0.place($1, $2, words: "\"now\", \(PositionInput.words)") }
+        let only = reader.member("only") { $0.choice($1, $2, default: ReplayPlan.Only.all) }
         plan = ReplayPlan(from: from, until: until ?? .now, only: only ?? .all)
         reader.wrong(plan.errors)
         try reader.check()

@@ -10,11 +10,9 @@ struct SecretInput: Sendable {
     /// The kind of signature; `nil` if the client does not choose.
     let scheme: SigningSecret.Scheme?
 
-    init(_ document: JSONDocument, _ reader: inout FieldReader) {
-        let scheme = document.nonNull("signature").map {
-            reader.choice($0, "/signature", default: SigningSecret.Scheme.v1)
-        }
-        brought = document.nonNull("secret").flatMap { Self.secret($0, &reader) }
+    init(_ reader: inout FieldReader) {
+        let scheme = reader.member("signature") { $0.choice($1, $2, default: SigningSecret.Scheme.v1) }
+        brought = reader.member("secret") { reader, value, _ in Self.secret(value, &reader) }
         if let brought, let scheme, brought.scheme != scheme {
             reader.wrong("/secret", "is a key for \(brought.scheme.rawValue), but signature says \(scheme.rawValue)")
         }
@@ -51,10 +49,8 @@ extension SecretRotation {
     /// Parses a request for a rotation.
     init(_ document: JSONDocument) throws(Problem) {
         var reader = FieldReader(document, fields: Self.fields)
-        let overlap = document.nonNull("overlap_seconds").map {
-            Int64(reader.integer($0, "/overlap_seconds", Self.overlaps))
-        }
-        let input = SecretInput(document, &reader)
+        let overlap = reader.member("overlap_seconds") { Int64($0.integer($1, $2, Self.overlaps)) }
+        let input = SecretInput(&reader)
         try reader.check()
         self.init(
             overlapSeconds: overlap ?? Self.defaultOverlap, input.brought, scheme: input.scheme,

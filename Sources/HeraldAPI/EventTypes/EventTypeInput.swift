@@ -19,13 +19,9 @@ struct EventTypeInput: Sendable {
     ) throws(Problem) -> EventTypeInput {
         var reader = FieldReader(document, fields: fields)
         var description = EventTypeWrite.Description()
-        if let value = document.nonNull("description") {
-            description.text = reader.text(value, "/description") ?? ""
-        }
-        if let value = document.nonNull("check") { description.check = reader.choice(value, "/check", default: .off) }
-        if let value = document.nonNull("assert_formats") {
-            description.assertsFormats = reader.flag(value, "/assert_formats")
-        }
+        description.text = reader.member("description") { $0.text($1, $2) } ?? ""
+        description.check = reader.member("check") { $0.choice($1, $2, default: EventTypeRecord.Check.off) } ?? .off
+        description.assertsFormats = reader.member("assert_formats") { $0.flag($1, $2) } ?? false
         var schema: JSONSchema?
         if let value = document.nonNull("schema") {
             schema = compile(value, assertsFormats: description.assertsFormats, &reader, &budget)

@@ -109,10 +109,15 @@ struct PullEndpoints: Sendable {
     }
 
     private func extend(_ call: Call) throws(Problem) {
-        let input = try ExtensionInput(call.json())
+        var reader = try FieldReader(call.json(), fields: ["lease", "ack_seconds"])
+        let lease = reader.lease()
+        let range = WebhookField.ackSecondsRange
+        let given = reader.member("ack_seconds") {
+            $0.integer($1, $2, Int64(range.lowerBound)...Int64(range.upperBound))
+        }
+        try reader.check()
         let delegate = try call.webhook(in: hub, for: .pull)
-        let seconds = input.seconds ?? delegate.settings.ackSeconds
-        submit(call, delegate, .extend(lease: input.lease, seconds: seconds)) { outcome in
+        submit(call, delegate, .extend(lease: lease, seconds: given ?? delegate.settings.ackSeconds)) { outcome in
             guard case .extended(let lease) = outcome else { return }
             call.send { $0.members(of: lease) }
         }
@@ -121,7 +126,12 @@ struct PullEndpoints: Sendable {
     // MARK: Administration
 
     private func seek(_ call: Call) throws(Problem) {
-        let target = try SeekInput(call.json()).target
+        let words = "\"earliest\", \"now\", \(PositionInput.words)"
+        var reader = try FieldReader(call.json(), fields: ["to"])
+        let place = reader.member("to") { $0.place($1, $2, words: words) }
+        if place == nil { reader.wrong("/to", "is required: \(words)") }
+        try reader.check()
+        let target = place ?? .now
         let delegate = try call.webhook(in: hub, for: .pull)
         let provenance = call.provenance
         try call.answer(from: hub) { reader in

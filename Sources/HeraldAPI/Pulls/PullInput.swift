@@ -12,7 +12,7 @@ struct AcknowledgementInput {
     /// - Throws: 422 with all invalid fields.
     init(_ document: JSONDocument) throws(Problem) {
         var reader = FieldReader(document, fields: Self.fields)
-        let lease = reader.lease(document.nonNull("lease"))
+        let lease = reader.lease()
         var failed: [PullWrite.Failed] = []
         for (pointer, element) in reader.elements(document, "failed", "objects with an id") {
             failed.append(Self.failure(element, pointer, &reader))
@@ -20,7 +20,7 @@ struct AcknowledgementInput {
         for (pointer, element) in reader.elements(document, "returned", "ids of events") {
             failed.append(PullWrite.Failed(id: reader.text(element, pointer) ?? "", isReturned: true))
         }
-        let releases = document.nonNull("release").map { reader.flag($0, "/release") } ?? false
+        let releases = reader.member("release") { $0.flag($1, $2) } ?? false
         if releases, !failed.isEmpty {
             reader.wrong("/release", "can't be combined with failed and returned: it gives all events back")
         }
@@ -63,49 +63,11 @@ struct AcknowledgementInput {
     }
 }
 
-/// Parses the extension of a lease: `{"lease", "ack_seconds"}`.
-struct ExtensionInput {
-    let lease: String
-    /// `nil` for the delegate's.
-    let seconds: Int?
-
-    /// - Throws: 422 with all invalid fields.
-    init(_ document: JSONDocument) throws(Problem) {
-        var reader = FieldReader(document, fields: ["lease", "ack_seconds"])
-        lease = reader.lease(document.nonNull("lease"))
-        let range = WebhookField.ackSecondsRange
-        seconds = document.nonNull("ack_seconds").map {
-            reader.integer($0, "/ack_seconds", Int64(range.lowerBound)...Int64(range.upperBound))
-        }
-        try reader.check()
-    }
-}
-
-/// Parses a new position: `{"to"}`.
-struct SeekInput {
-    let target: PositionInput
-
-    /// - Throws: 422 with all invalid fields.
-    init(_ document: JSONDocument) throws(Problem) {
-        let words = "\"earliest\", \"now\", \(PositionInput.words)"
-        var reader = FieldReader(document, fields: ["to"])
-        if let value = document.nonNull("to") {
-            target = reader.place(value, "/to", words: words)
-        } else {
-            target = .now
-            reader.wrong("/to", "is required: \(words)")
-        }
-        try reader.check()
-    }
-}
-
 extension FieldReader {
-    fileprivate mutating func lease(_ value: JSONValue?) -> String {
-        guard let value else {
-            wrong("/lease", "is required: the lease that a pull has returned")
-            return ""
-        }
-        return text(value, "/lease") ?? ""
+    mutating func lease() -> String {
+        let lease = member("lease") { $0.text($1, $2) ?? "" }
+        if lease == nil { wrong("/lease", "is required: the lease that a pull has returned") }
+        return lease ?? ""
     }
 
     /// The elements of an array about events, with their pointers.

@@ -8,6 +8,8 @@ import HeraldModel
 /// are never used, because the request is refused after all fields were read.
 struct FieldReader {
     private(set) var errors: [FieldError] = []
+    /// The body; `nil` if only values are read.
+    private var document: JSONDocument?
 
     mutating func wrong(_ pointer: String, _ detail: String) { errors.append(FieldError(pointer, detail)) }
 
@@ -24,6 +26,15 @@ struct FieldReader {
         errors += problems.filter { problem in
             !known.contains { problem.pointer == $0 || $0.hasPrefix(problem.pointer + "/") }
         }
+    }
+
+    /// Reads a member of the body; `nil` without it, and for `null`.
+    /// - Parameter read: one of the functions below, which gets the value and its pointer.
+    mutating func member<Value>(
+        _ key: String, _ read: (inout FieldReader, JSONValue, String) -> Value?
+    ) -> Value? {
+        guard let value = document?.nonNull(key) else { return nil }
+        return read(&self, value, "/" + key)
     }
 
     mutating func text(_ value: JSONValue, _ pointer: String) -> String? {
@@ -107,7 +118,9 @@ extension CaseIterable where Self: RawRepresentable<String> {
 
 extension FieldReader {
     /// For a body that must be an object with only these fields.
-    init(_ document: JSONDocument, fields: [String]) { self.init(errors: document.errors(unlessObjectOf: fields)) }
+    init(_ document: JSONDocument, fields: [String]) {
+        self.init(errors: document.errors(unlessObjectOf: fields), document: document)
+    }
 
     /// The valid words in a sentence: `none, subject or strict`.
     static func oneOf(_ words: [String]) -> String {

@@ -39,8 +39,8 @@ struct SvixEndpointInput {
         self.names = names
         var reader = FieldReader(given, fields: Self.fields + (isNew ? Self.firstFields : []))
         if isWhole, given["url"] == nil { reader.wrong("/url", "is required") }
-        isDisabled = given.nonNull("disabled").map { reader.flag($0, "/disabled") }
-        uid = given.nonNull("uid").flatMap { reader.text($0, "/uid") } ?? path
+        isDisabled = reader.member("disabled") { $0.flag($1, $2) }
+        uid = reader.member("uid") { $0.text($1, $2) } ?? path
         if let uid, !uid.isPlainName(limit: 256) {
             reader.wrong("/uid", "must be 1 to 256 of a-z, A-Z, 0-9, -, _ and .")
         }
@@ -54,7 +54,7 @@ struct SvixEndpointInput {
                 reader.wrong("/metadata/" + WebhookSettings.uidKey, "has the uid: give the field uid")
             }
         }
-        if let value = given.nonNull("version") { _ = reader.integer(value, "/version", 1...1) }
+        _ = reader.member("version") { $0.integer($1, $2, 1...1) }
         try reader.check()
         let isUIDGiven = given["uid"] != nil || path != nil
         let (uid, channels) = (uid, channels)

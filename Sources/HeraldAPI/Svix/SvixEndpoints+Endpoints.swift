@@ -178,9 +178,7 @@ extension SvixEndpoints {
     private func rotateSecret(_ call: Call) throws(Problem) {
         let document = try call.optionalJSON()
         var reader = FieldReader(document, fields: ["key", "gracePeriodSeconds"])
-        let overlap = document.nonNull("gracePeriodSeconds").map {
-            Int64(reader.integer($0, "/gracePeriodSeconds", SecretRotation.overlaps))
-        }
+        let overlap = reader.member("gracePeriodSeconds") { Int64($0.integer($1, $2, SecretRotation.overlaps)) }
         var brought: SigningSecret?
         if let value = document.nonNull("key"), let text = reader.text(value, "/key") {
             do throws(KeyTextError) {

@@ -13,7 +13,7 @@ extension SvixEndpoints {
         if !EventType.isValid(type) || EventType.Family(of: type) == .service {
             reader.wrong("/eventType", "must be \(EventType.words), and not begin with \"herald.\"")
         }
-        let index = given.nonNull("exampleIndex").map { reader.integer($0, "/exampleIndex", 0...1_000) } ?? 0
+        let index = reader.member("exampleIndex") { $0.integer($1, $2, 0...1_000) } ?? 0
         let payload = given.nonNull("payload")
         if let payload, payload.kind != .object { reader.wrong("/payload", "must be an object") }
         try reader.check()

@@ -14,10 +14,7 @@ extension SvixEndpoints {
         }
         let document = try call.optionalJSON()
         var reader = FieldReader(document, fields: Self.fields)
-        var seconds = Int(Self.seconds.upperBound)
-        if let value = document.nonNull("expiry") {
-            seconds = reader.integer(value, "/expiry", Self.seconds)
-        }
+        let seconds = reader.member("expiry") { $0.integer($1, $2, Self.seconds) } ?? Int(Self.seconds.upperBound)
         for name in Self.fields.dropFirst() {
             guard let value = document.nonNull(name), value.kind != .array || value.count > 0 else { continue }
             reader.wrong("/" + name, "must be null: a link of Herald opens all of the portal of one app")
