@@ -25,21 +25,14 @@ struct StateEndpoints: Sendable {
 
     private func showAuth(_ call: Call) throws(Problem) {
         let userID = try userID(call)
-        if let status = hub.committed.auth.status(call.app, userID: userID) { return send(call, status) }
+        if let status = hub.committed.auth.status(call.app, userID: userID) { return send(call, status, of: userID) }
         try call.answer(from: hub) { reader in
-            if let status = try reader.authStatus(app: call.app, userID: userID) { return send(call, status) }
-            call.send(etag: AuthStatus.unknownVersion) {
-                $0.member("user_id", userID)
-                $0.member("status", "unknown")
-                $0.member("user", JSONNull())
-                $0.member("since", JSONNull())
-                $0.member("event_id", JSONNull())
-            }
+            send(call, try reader.authStatus(app: call.app, userID: userID), of: userID)
         }
     }
 
-    private func send(_ call: Call, _ status: AuthStatus) {
-        call.send(etag: status.version) { $0.members(of: status) }
+    private func send(_ call: Call, _ status: AuthStatus?, of userID: String) {
+        call.send(etag: status?.version ?? AuthStatus.unknownVersion) { $0.members(of: status, userID) }
     }
 
     private func setAuth(_ call: Call) throws(Problem) {
@@ -68,13 +61,13 @@ struct StateEndpoints: Sendable {
                 .auth(userID: userID, isLoggedIn: isLoggedIn, user: user, ifMatch: ifMatch))
             publish(call, draft, trace) {
                 guard let status = hub.committed.auth.status(call.app, userID: userID) else { return nil }
-                return (status.version, { $0.members(of: status) })
+                return (status.version, { $0.members(of: status, userID) })
             } otherwise: { () throws(Problem) in
                 try call.answer(from: hub) { reader in
                     guard let status = try reader.authStatus(app: call.app, userID: userID) else {
                         throw Problem.notFound("There is no status of the user \(userID).")
                     }
-                    send(call, status)
+                    send(call, status, of: userID)
                 }
             }
         }
@@ -129,12 +122,7 @@ struct StateEndpoints: Sendable {
     }
 
     private func send(_ call: Call, _ state: AppState?) {
-        call.send(etag: state?.eventID ?? AppState.unknownVersion) { json in
-            if let state { return json.members(of: state) }
-            json.member("state", JSONNull())
-            json.member("since", JSONNull())
-            json.member("event_id", JSONNull())
-        }
+        call.send(etag: state?.eventID ?? AppState.unknownVersion) { $0.members(of: state) }
     }
 
     private func setAppState(_ call: Call) throws(Problem) {
@@ -234,17 +222,19 @@ struct StateEndpoints: Sendable {
 }
 
 extension JSONObjectWriter {
-    fileprivate mutating func members(of status: AuthStatus) {
-        member("user_id", status.userID)
-        member("status", status.isLoggedIn ? "logged_in" : "logged_out")
-        member("user", .raw(status.user))
-        member("since", .timestamp(status.since))
-        member("event_id", status.eventID)
+    /// - Parameter status: `nil` if none is known.
+    fileprivate mutating func members(of status: AuthStatus?, _ userID: String) {
+        member("user_id", status?.userID ?? userID)
+        member("status", status.map { $0.isLoggedIn ? "logged_in" : "logged_out" } ?? "unknown")
+        member("user", status.map { RawJSON($0.user[...]) })
+        member("since", status.map { Timestamp(milliseconds: $0.since) })
+        member("event_id", status?.eventID)
     }
 
-    fileprivate mutating func members(of state: AppState) {
-        member("state", .raw(state.state))
-        member("since", .timestamp(state.since))
-        member("event_id", state.eventID)
+    /// - Parameter state: `nil` if none was set.
+    fileprivate mutating func members(of state: AppState?) {
+        member("state", state.map { RawJSON($0.state[...]) })
+        member("since", state.map { Timestamp(milliseconds: $0.since) })
+        member("event_id", state?.eventID)
     }
 }
