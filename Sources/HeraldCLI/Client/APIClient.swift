@@ -92,12 +92,15 @@ final class APIClient {
     }
 
     /// Sends a request and returns any response.
+    /// - Parameter seconds: the timeout; `nil` for the default.
     func ask(
         _ method: String, _ path: [String], query: [(String, String?)] = [], body: [UInt8]? = nil,
-        headers: [(name: String, value: String)] = []
+        headers: [(name: String, value: String)] = [], seconds: Int? = nil
     ) throws(CommandError) -> HTTPResponse {
+        var request = self.request(method, path, query: query, body: body, headers: headers)
+        if let seconds { request.timeoutMilliseconds = 1000 * seconds }
         do throws(HTTPClientError) {
-            return try perform(request(method, path, query: query, body: body, headers: headers))
+            return try perform(request)
         } catch {
             throw unreachable(error)
         }

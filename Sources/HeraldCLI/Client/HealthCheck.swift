@@ -49,14 +49,7 @@ enum HealthCheck {
     }
 
     private static func ask(_ client: APIClient) throws(CommandError) {
-        var request = client.request("GET", ["healthz"])
-        request.timeoutMilliseconds = 1000 * timeoutSeconds
-        let answer: HTTPResponse
-        do throws(HTTPClientError) {
-            answer = try client.perform(request)
-        } catch {
-            throw client.unreachable(error)
-        }
+        let answer = try client.ask("GET", ["healthz"], seconds: timeoutSeconds)
         guard answer.status == 200 else { throw Problem(answer, to: client).error }
     }
 
