@@ -94,58 +94,43 @@ struct SpecificationTests {
     @Test("every example of a registration or a change of a delegate is accepted")
     func delegates() throws {
         let check = WebhookRules { CallbackRules(AddressGuard()).problems(of: &$0) }
-        let registrations = try examples(of: "/v1/delegates", "post")
-        #expect(!registrations.isEmpty)
-        for (name, example) in registrations {
-            let document = try JSONDocument(parsing: example.bytes)
-            #expect(throws: Never.self, "\(name)") { _ = try DelegateInput.registration(document, check) }
-            #expect(example.members.allSatisfy { DelegateInput.fields.contains($0.key) }, "\(name)")
+        #expect(try !examples(of: "/v1/delegates", "post").isEmpty)
+        try accepts("/v1/delegates", "post", fields: DelegateInput.fields) {
+            _ = try DelegateInput.registration($0, check)
         }
-        for (name, example) in try examples(of: "/v1/delegates/{id}", "patch") {
-            let document = try JSONDocument(parsing: example.bytes)
-            #expect(throws: Never.self, "\(name)") { _ = try DelegateInput.patch(document, check) }
-            #expect(example.members.allSatisfy { DelegateInput.patchFields.contains($0.key) }, "\(name)")
+        try accepts("/v1/delegates/{id}", "patch", fields: DelegateInput.patchFields) {
+            _ = try DelegateInput.patch($0, check)
         }
     }
 
     @Test("every example of an action or an event type is accepted")
     func actions() throws {
-        for (name, example) in try examples(of: "/v1/delegates/{id}/secret/rotate", "post") {
-            let document = try JSONDocument(parsing: example.bytes)
-            #expect(throws: Never.self, "\(name)") { _ = try SecretRotation(document) }
-        }
-        for (name, example) in try examples(of: "/v1/delegates/{id}/replay", "post") {
-            let document = try JSONDocument(parsing: example.bytes)
-            #expect(throws: Never.self, "\(name)") { _ = try ReplayInput(document) }
-        }
+        try accepts("/v1/delegates/{id}/secret/rotate", "post") { _ = try SecretRotation($0) }
+        try accepts("/v1/delegates/{id}/replay", "post") { _ = try ReplayInput($0) }
+        try accepts("/v1/apps", "post") { _ = try AppInput.new($0) }
+        try accepts("/v1/apps/{id}", "patch") { _ = try AppInput.patch($0) }
         let hub = try Hub.inMemory()
         defer { hub.stop(grace: 0) }
-        for (name, example) in try examples(of: "/v1/apps", "post") {
-            let document = try JSONDocument(parsing: example.bytes)
-            #expect(throws: Never.self, "\(name)") { _ = try AppInput.new(document) }
+        let text = try KeyText(id: ULIDGenerator().next("key_", time: 0))
+        try accepts("/v1/keys", "post") {
+            _ = try KeyInput.read($0, app: .default, hub.committed.apps, hub.committed.registry, text, now: 0)
         }
-        for (name, example) in try examples(of: "/v1/apps/{id}", "patch") {
-            let document = try JSONDocument(parsing: example.bytes)
-            #expect(throws: Never.self, "\(name)") { _ = try AppInput.patch(document) }
-        }
-        for (name, example) in try examples(of: "/v1/keys", "post") {
-            let document = try JSONDocument(parsing: example.bytes)
-            let text = try KeyText(id: ULIDGenerator().next("key_", time: 0))
-            #expect(throws: Never.self, "\(name)") {
-                _ = try KeyInput.read(document, app: .default, hub.committed.apps, hub.committed.registry, text, now: 0)
-            }
-        }
-        for (name, example) in try examples(of: "/v1/keys/{id}/rotate", "post") {
-            let document = try JSONDocument(parsing: example.bytes)
-            #expect(throws: Never.self, "\(name)") { _ = try KeyInput.overlap(document) }
-        }
-        for (name, example) in try examples(of: "/v1/event-types/{type}", "put") {
-            let document = try JSONDocument(parsing: example.bytes)
+        try accepts("/v1/keys/{id}/rotate", "post") { _ = try KeyInput.overlap($0) }
+        try accepts("/v1/event-types/{type}", "put", fields: EventTypeInput.fields) {
             var budget = WorkBudget()
-            #expect(throws: Never.self, "\(name)") {
-                _ = try EventTypeInput.read(document, of: "order.paid", within: &budget)
-            }
-            #expect(example.members.allSatisfy { EventTypeInput.fields.contains($0.key) }, "\(name)")
+            _ = try EventTypeInput.read($0, of: "order.paid", within: &budget)
+        }
+    }
+
+    /// Reads every example of an operation, which must throw nothing.
+    /// - Parameter fields: all members that an example may have; `nil` for any.
+    private func accepts(
+        _ path: String, _ method: String, fields: [String]? = nil, _ read: (JSONDocument) throws -> Void
+    ) throws {
+        for (name, example) in try examples(of: path, method) {
+            let document = try JSONDocument(parsing: example.bytes)
+            #expect(throws: Never.self, "\(name)") { try read(document) }
+            if let fields { #expect(example.members.allSatisfy { fields.contains($0.key) }, "\(name)") }
         }
     }
 
