@@ -148,7 +148,7 @@ struct AdmittedStreamTests {
         let (brief, lasting) = (try await key(expiresIn: 600), try await key())
         var visitors: [(link: String, session: String, stream: Output)] = []
         for key in [brief, lasting] {
-            let link = try access.newLink(to: .default, by: key.principal, until: clock.wall + week)
+            let link = try access.new(.link, to: .default, by: key.principal, until: clock.wall + week)
             await administer(.open(link.session))
             let session = try await signIn(try #require(access.principal(link: link.text)))
             visitors.append((link.text, session, stream(try #require(principal(session)))))

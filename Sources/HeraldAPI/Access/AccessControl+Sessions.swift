@@ -77,18 +77,14 @@ extension AccessControl {
     /// - Returns: the text for the cookie, and the session.
     func newSession(_ principal: Principal) throws(Problem) -> (text: String, session: Session) {
         let end = min(hub.clock.wall() + SessionCookie.lifetime, principal.expiresAt ?? .max)
-        return try new(principal.identity == .portalLink ? .portalSession : .session, principal.app, principal, end)
+        let kind = principal.identity == .portalLink ? Session.Kind.portalSession : .session
+        return try new(kind, to: principal.app, by: principal, until: end)
     }
 
+    /// Creates a session or a link.
     /// - Parameter end: milliseconds since 1970 UTC.
-    func newLink(to app: AppKey, by principal: Principal, until end: Int64) throws(Problem) -> (
-        text: String, session: Session
-    ) {
-        try new(.link, app, principal, end)
-    }
-
-    private func new(
-        _ kind: Session.Kind, _ app: AppKey, _ principal: Principal, _ end: Int64
+    func new(
+        _ kind: Session.Kind, to app: AppKey, by principal: Principal, until end: Int64
     ) throws(Problem) -> (text: String, session: Session) {
         guard let bytes = try? randomBytes(32) else { throw .noRandomness }
         let text = Base64.encodeURLSafe(bytes)
