@@ -28,7 +28,8 @@ final class AdmittedCall: AdmittedRequest, Admission {
             try service.access.count(principal)
             if !isLarge { return try route.handle(call) }
             guard body != nil else { throw .tooManyChecks }
-            try service.handleLarge(call, route) { [self] in refuse(call, $0, isLarge: isLarge) }
+            let refuse: @Sendable (Problem) -> Void = { [self] in self.refuse(call, $0, isLarge: isLarge) }
+            try service.handle(app, request, refuse: refuse) { [route] () throws(Problem) in try route.handle(call) }
         } catch {
             refuse(call, error, isLarge: isLarge)
         }

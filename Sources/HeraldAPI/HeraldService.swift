@@ -170,13 +170,7 @@ package final class HeraldService: RequestHandler, CallServices {
     }
 
     /// Handles a request with a large body on a thread of the pool, because a loop's thread serves all its connections.
-    func handleLarge(
-        _ call: Call, _ route: Route, refuse: @escaping @Sendable (Problem) -> Void
-    ) throws(Problem) {
-        try handle(call.app, call.request, refuse: refuse) { () throws(Problem) in try route.handle(call) }
-    }
-
-    private func handle(
+    func handle(
         _ app: AppKey, _ request: Request, refuse: @escaping @Sendable (Problem) -> Void,
         _ body: @escaping @Sendable () throws(Problem) -> Void
     ) throws(Problem) {
