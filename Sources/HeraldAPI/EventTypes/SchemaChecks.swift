@@ -84,12 +84,7 @@ final class SchemaChecks: Sendable {
                 try reader.eventTypes([description.type], app: description.app).first
             }
         }
-        let found: JSONSchema?
-        do throws(HubError) {
-            found = try schema(of: description, within: &budget, read)
-        } catch {
-            throw Problem(error)
-        }
+        let found = try problem { () throws(HubError) in try schema(of: description, within: &budget, read) }
         guard let schema = found, let data = data ?? null?.root else { return [] }
         return schema.violations(of: data, within: &budget).map { FieldError(pointer + $0.pointer, $0.detail) }
     }
