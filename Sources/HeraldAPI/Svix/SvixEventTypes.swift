@@ -16,9 +16,7 @@ extension SvixEndpoints {
             route(.get, "/event-type/{event_type_name}", .read) { call throws(Problem) in
                 let type = call.parameters[0]
                 try call.answer(from: hub) { reader in
-                    guard let record = try self.record(of: type, call, reader) else {
-                        throw Problem.svixNotFound("event type", type)
-                    }
+                    let record = try self.record(of: type, call, reader)
                     call.send { $0.svixMembers(of: record) }
                 }
             },
@@ -66,10 +64,13 @@ extension SvixEndpoints {
     }
 
     /// The description of a type that the key may see. A reader's thread.
-    func record(of type: String, _ call: Call, _ reader: any StoreReader) throws -> EventTypeRecord? {
+    /// - Throws: 404 if there is none.
+    func record(of type: String, _ call: Call, _ reader: any StoreReader) throws -> EventTypeRecord {
         if let own = try reader.eventTypes([type], app: call.app).first { return own }
-        guard let other = described(call).first(where: { $0.type == type }) else { return nil }
-        return try reader.eventTypes([type], app: other.app).first
+        guard let other = described(call).first(where: { $0.type == type }),
+            let record = try reader.eventTypes([type], app: other.app).first
+        else { throw Problem.svixNotFound("event type", type) }
+        return record
     }
 
     /// A description in Svix's form, without fields that have no counterpart.
