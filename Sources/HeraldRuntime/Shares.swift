@@ -41,14 +41,4 @@ package struct Shares<Holder: Hashable & Sendable>: Sendable {
         let free = max(0, slots - total - others)
         return max(0, count(of: holder) - max(minimum, factor * free))
     }
-
-    /// Adds a slot that is free, and within the share of the holder.
-    /// - Returns: `false` if there is none.
-    package mutating func take(_ holder: Holder) -> Bool {
-        guard total < slots else { return false }
-        add(holder)
-        if excess(of: holder) == 0 { return true }
-        remove(holder)
-        return false
-    }
 }
