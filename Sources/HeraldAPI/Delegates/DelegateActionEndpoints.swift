@@ -76,13 +76,10 @@ struct DelegateActionEndpoints: Sendable {
         let delegate = try problem { () throws(HubError) in
             try hub.testableWebhook(call.parameters[0], of: call.app)
         }
-        if case .any = sample { return try test(delegate, nil, call) }
-        try call.answer(from: hub) { reader in try test(delegate, sample.event(call.app, hub, reader), call) }
-    }
-
-    private func test(_ delegate: WebhookDelegate, _ event: Event?, _ call: Call) throws(Problem) {
-        try TestCalls(hub: hub, waits: waits).make(event, to: delegate, call) { outcome in
-            .json { $0.members(of: outcome) }
+        let response: @Sendable (CallbackOutcome) -> Response = { outcome in .json { $0.members(of: outcome) } }
+        if case .any = sample { return try call.test(delegate, nil, hub, waits, response: response) }
+        try call.answer(from: hub) { reader in
+            try call.test(delegate, sample.event(call.app, hub, reader), hub, waits, response: response)
         }
     }
 

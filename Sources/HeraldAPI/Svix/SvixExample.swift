@@ -47,7 +47,7 @@ extension SvixEndpoints {
         let now = hub.clock.wall()
         let event = Event(
             app: call.app, id: hub.ids.next("evt_", time: now), type: type, subject: nil, time: now, data: data)
-        try TestCalls(hub: hub, waits: waits).make(event, to: delegate, call) { _ in
+        try call.test(delegate, event, hub, waits) { _ in
             .json(status: 202) { $0.svixMembers(of: event, true) }
         }
     }
