@@ -89,7 +89,7 @@ private enum AppCommands {
     }
 
     static func path(_ call: Invocation) throws(CommandError) -> [String] {
-        ["v1", "apps", try ShortID.app(call.arguments[0], call)]
+        ["v1", "apps", try ShortID.apps.resolve(call.arguments[0], call)]
     }
 
     static func link(_ call: Invocation) throws(CommandError) {

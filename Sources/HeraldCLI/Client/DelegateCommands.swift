@@ -178,7 +178,7 @@ enum DelegateCommands {
             "Remove \(call.arguments.joined(separator: ", ")) of \(client.server), with what is still to be delivered?"
         }
         for argument in call.arguments {
-            let id = try ShortID.delegate(argument, call)
+            let id = try ShortID.delegates.resolve(argument, call)
             try listing.print(try client.send("DELETE", ["v1", "delegates", id]), "Removed \(id).")
         }
     }
@@ -221,8 +221,8 @@ enum DelegateCommands {
         guard let from = call["from"] else {
             throw CommandError("--from is missing: an event's id, a time, or earliest.")
         }
-        let first = try ShortID.event(from, call)
-        let last = try call["until"].map { text throws(CommandError) in try ShortID.event(text, call) }
+        let first = try ShortID.events.resolve(from, call)
+        let last = try call.id("until", of: .events)
         let body = JSONWriter.document {
             $0.member("from", first)
             $0.member("until", ifPresent: last)
@@ -315,7 +315,7 @@ enum DelegateCommands {
     }
 
     static func explain(_ call: Invocation) throws(CommandError) {
-        let event = try ShortID.event(call.arguments[1], call)
+        let event = try ShortID.events.resolve(call.arguments[1], call)
         let answer = try APIClient(call).send("GET", path(call, "explain"), query: [("event", event)])
         if call.has("json") { return try Listing(call).print(answer) }
         let json = answer.json
@@ -325,7 +325,7 @@ enum DelegateCommands {
     }
 
     static func path(_ call: Invocation, _ rest: String...) throws(CommandError) -> [String] {
-        ["v1", "delegates", try ShortID.delegate(call.arguments[0], call)] + rest
+        ["v1", "delegates", try ShortID.delegates.resolve(call.arguments[0], call)] + rest
     }
 }
 

@@ -173,7 +173,7 @@ struct DelegateField: Sendable {
         if text == "default" { return .value(JSONNull()) }
         switch form {
         case .text: return .value(text)
-        case .position: return .value(try ShortID.event(text, call))
+        case .position: return .value(try ShortID.events.resolve(text, call))
         case .file: return .value(String(decoding: try Input.file(text), as: UTF8.self))
         case .number: return try number(text)
         case .json: return try Input.json(text, "--" + flag.name)

@@ -72,7 +72,8 @@ private enum EventCommands {
     }
 
     static func feed(_ call: Invocation) throws(CommandError) {
-        let query = call.query("wait", "type", "subject", "limit") + [("after", try call.after() ?? "now")]
+        let after = try call.id("after", of: .events) ?? "now"
+        let query = call.query("wait", "type", "subject", "limit") + [("after", after)]
         let answer = try APIClient(call).send("GET", ["v1", "events"], query: query)
         if call.has("json") { return try Output.line(json: answer.body) }
         let events = answer.json.list("data")
@@ -84,7 +85,7 @@ private enum EventCommands {
 
     static func show(_ call: Invocation) throws(CommandError) {
         let listing = Listing(call)
-        let id = try ShortID.event(call.arguments[0], call)
+        let id = try ShortID.events.resolve(call.arguments[0], call)
         let answer = try APIClient(call).send("GET", ["v1", "events", id])
         guard !listing.isJSON else { return try listing.print(answer) }
         try listing.print(fields: answer.json, without: ["deliveries", "data"])
@@ -118,9 +119,9 @@ private enum EventCommands {
     }
 
     static func redeliver(_ call: Invocation) throws(CommandError) {
-        let delegate = try call.delegate()
+        let delegate = try call.id("delegate", of: .delegates)
         let body = JSONWriter.document { $0.member("delegate", ifPresent: delegate) }
-        let id = try ShortID.event(call.arguments[0], call)
+        let id = try ShortID.events.resolve(call.arguments[0], call)
         try Listing.report(call, "POST", ["v1", "events", id, "redeliver"], body: body) {
             "Deliveries to repeat: \($0.text("deliveries"))."
         }

@@ -34,7 +34,7 @@ extension Command {
                 name: "revoke", summary: "end a key at once", arguments: [id],
                 flags: [Confirmation.flag] + Flags.client,
                 action: .run { call throws(CommandError) in
-                    let key = try ShortID.key(call.arguments[0], call)
+                    let key = try ShortID.keys.resolve(call.arguments[0], call)
                     let client = try APIClient(call)
                     try Confirmation.ask(call, isNamed: true) { "End the key \(key) of \(client.server), for ever?" }
                     let answer = try client.send("DELETE", ["v1", "keys", key])
@@ -48,7 +48,7 @@ extension Command {
 private enum KeyCommands {
     static func create(_ call: Invocation) throws(CommandError) {
         let limit = try call.number("requests-per-second", 1...1_000_000)
-        let delegate = try call.delegate()
+        let delegate = try call.id("delegate", of: .delegates)
         let body = JSONWriter.document { key in
             key.member("name", call.arguments[0])
             key.member("scopes", call.list("scope") ?? [])
@@ -69,7 +69,7 @@ private enum KeyCommands {
     static func rotate(_ call: Invocation) throws(CommandError) {
         let overlap = try call.number("overlap", 0...604_800)
         let body = JSONWriter.document { $0.member("overlap_seconds", ifPresent: overlap) }
-        let key = try ShortID.key(call.arguments[0], call)
+        let key = try ShortID.keys.resolve(call.arguments[0], call)
         try Listing.show(call, "POST", ["v1", "keys", key, "rotate"], body: body)
     }
 }

@@ -43,7 +43,7 @@ private enum LeaseCommands {
         guard let to = call["to"] else {
             throw CommandError("--to is missing: an event's id, a time, earliest, or now.")
         }
-        let position = try ShortID.event(to, call)
+        let position = try ShortID.events.resolve(to, call)
         let path = try DelegateCommands.path(call, "seek")
         try Confirmation.ask(call, isNamed: true) {
             "Move the position of \(path[2]) to \(position), and end its leases?"

@@ -100,7 +100,7 @@ private enum ListenCommand {
         _ call: Invocation, _ each: (JSONValue) throws(CommandError) -> Void
     ) throws(CommandError) {
         let filters = ["events", "subjects"].map { ($0, call.list($0)?.joined(separator: ",")) }
-        var events = LiveEvents(try APIClient(call), filters: filters, after: try call.after())
+        var events = LiveEvents(try APIClient(call), filters: filters, after: try call.id("after", of: .events))
         try events.run(each)
     }
 }

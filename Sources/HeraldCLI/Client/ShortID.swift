@@ -1,31 +1,17 @@
 import HeraldJSON
 
-/// A resource that a command names by its id, or as narrow lists show it: `dlg_…TYRGWB`.
-enum ShortID {
+/// Resources that a command names by their ids, or as narrow lists show them: `dlg_…TYRGWB`.
+enum ShortID: String {
+    case delegates, events, keys, apps
+
     /// The newest events among which a short id is searched.
     private static let maxEvents = 1_000
 
-    static func delegate(_ text: String, _ call: Invocation) throws(CommandError) -> String {
-        try resolve(text, call, "delegates", limit: nil)
-    }
-
-    static func event(_ text: String, _ call: Invocation) throws(CommandError) -> String {
-        try resolve(text, call, "events", limit: maxEvents)
-    }
-
-    static func key(_ text: String, _ call: Invocation) throws(CommandError) -> String {
-        try resolve(text, call, "keys", limit: nil)
-    }
-
-    static func app(_ text: String, _ call: Invocation) throws(CommandError) -> String {
-        try resolve(text, call, "apps", limit: nil)
-    }
-
-    private static func resolve(
-        _ text: String, _ call: Invocation, _ list: String, limit: Int?
-    ) throws(CommandError) -> String {
+    /// The whole id.
+    func resolve(_ text: String, _ call: Invocation) throws(CommandError) -> String {
         guard let dots = text.firstIndex(of: "…") else { return text }
         let (head, tail) = (text[..<dots], text[text.index(after: dots)...])
+        let (list, limit) = (rawValue, self == .events ? Self.maxEvents : nil)
         var found: Set<String> = []
         try APIClient(call).pages(["v1", list], query: [], limit: limit) { elements in
             for id in elements.map({ $0.text("id") }) where id.hasPrefix(head) && id.hasSuffix(tail) {
@@ -41,19 +27,14 @@ enum ShortID {
 }
 
 extension Invocation {
-    /// The whole id of `--delegate`.
-    func delegate() throws(CommandError) -> String? {
-        try self["delegate"].map { text throws(CommandError) in try ShortID.delegate(text, self) }
-    }
-
-    /// The position of `--after`, with the whole id of an event.
-    func after() throws(CommandError) -> String? {
-        try self["after"].map { text throws(CommandError) in try ShortID.event(text, self) }
+    /// The whole id in a flag; a text that is no short id stays.
+    func id(_ flag: String, of resources: ShortID) throws(CommandError) -> String? {
+        try self[flag].map { text throws(CommandError) in try resources.resolve(text, self) }
     }
 
     /// The parameters of a request from the flags `--delegate` and `--event`, as far as the command has them.
     func resources() throws(CommandError) -> [(String, String?)] {
-        let event = try self["event"].map { text throws(CommandError) in try ShortID.event(text, self) }
-        return [("delegate", try delegate()), ("event", event)]
+        let event = try id("event", of: .events)
+        return [("delegate", try id("delegate", of: .delegates)), ("event", event)]
     }
 }

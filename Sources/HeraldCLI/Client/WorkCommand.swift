@@ -62,7 +62,7 @@ private final class Work {
         // A parent may ignore it, and then the system does not keep the exit codes of the programs.
         signal(SIGCHLD, SIG_DFL)
         client = try APIClient(call)
-        path = ["v1", "delegates", try ShortID.delegate(call.arguments[0], call)]
+        path = ["v1", "delegates", try ShortID.delegates.resolve(call.arguments[0], call)]
         do throws(SystemError) {
             wakeup = try Wakeup()
             ended = Mailbox(wakeup: wakeup)
