@@ -106,20 +106,15 @@ struct LiveEvents {
         _ bytes: UnsafeRawBufferPointer, _ reader: inout ServerSentEvents,
         _ each: (JSONValue) throws(CommandError) -> Void
     ) throws(CommandError) {
-        var failure: CommandError?
+        var messages: [ServerSentEvents.Message] = []
+        var isTooLong = false
         do throws(ServerSentEvents.Failure) {
-            _ = try reader.take(bytes) { message in
-                do throws(CommandError) {
-                    try handle(message, each)
-                } catch {
-                    failure = error
-                }
-                return failure == nil
-            }
+            try reader.take(bytes, into: &messages)
         } catch {
-            throw client.notHerald("it sent a message that is longer than any event")
+            isTooLong = true
         }
-        if let failure { throw failure }
+        for message in messages { try handle(message, each) }
+        if isTooLong { throw client.notHerald("it sent a message that is longer than any event") }
     }
 
     private mutating func handle(

@@ -22,11 +22,8 @@ struct ServerSentEvents {
     /// - Parameter maxMessageBytes: the default fits the largest event that a server can be configured to accept.
     init(maxMessageBytes: Int = 32 << 20) { self.maxMessageBytes = maxMessageBytes }
 
-    /// - Parameter each: called with each complete message; `false` ends the parsing, and the rest is ignored.
-    /// - Returns: whether to continue.
-    mutating func take(
-        _ bytes: some Sequence<UInt8>, _ each: (Message) -> Bool
-    ) throws(Failure) -> Bool {
+    /// - Parameter messages: gets the complete messages, also those before one that is too long.
+    mutating func take(_ bytes: some Sequence<UInt8>, into messages: inout [Message]) throws(Failure) {
         for byte in bytes {
             defer { wasReturn = byte == 13 }
             if byte == 10 && wasReturn { continue }
@@ -36,17 +33,14 @@ struct ServerSentEvents {
                 continue
             }
             if line.isEmpty {
-                defer {
-                    message = Message()
-                    hasData = false
-                }
-                if hasData, !each(message) { return false }
+                if hasData { messages.append(message) }
+                message = Message()
+                hasData = false
             } else {
                 read()
                 line.removeAll(keepingCapacity: true)
             }
         }
-        return true
     }
 
     private mutating func read() {
