@@ -5,19 +5,13 @@ import Synchronization
 
 /// A webhook in this process that receives the posted events.
 final class BenchDelegate: Sendable {
-    private struct Arrivals {
-        var latency = BenchHistogram()
-        /// Nanoseconds of the monotonic clock.
-        var last: Int64 = 0
-    }
-
     let id: String
     private let receiver: Receiver
-    private let arrivals: SharedArrivals
+    private let arrivals: Arrivals
 
-    /// Written by the receiver's thread.
-    private final class SharedArrivals: Sendable {
-        let value = Mutex(Arrivals())
+    /// Written by the receiver's thread. The last one is in nanoseconds of the monotonic clock.
+    private final class Arrivals: Sendable {
+        let value = Mutex((latency: BenchHistogram(), last: Int64(0)))
     }
 
     /// The lease of the webhook if this process disappears, in seconds after the end of the run.
@@ -27,7 +21,7 @@ final class BenchDelegate: Sendable {
     init(_ client: APIClient, type: String, subject: String, seconds: Int) throws(CommandError) {
         var configuration = Receiver.Configuration()
         configuration.maxRecordedRequests = 0
-        let arrivals = SharedArrivals()
+        let arrivals = Arrivals()
         self.arrivals = arrivals
         do throws(ReceiverError) {
             receiver = try Receiver(configuration) { request in
@@ -61,7 +55,7 @@ final class BenchDelegate: Sendable {
     var count: Int { arrivals.value.withLock { $0.latency.count } }
 
     /// The time of each event from its due time to its arrival, and the last arrival.
-    var result: (latency: BenchHistogram, last: Int64) { arrivals.value.withLock { ($0.latency, $0.last) } }
+    var result: (latency: BenchHistogram, last: Int64) { arrivals.value.withLock { $0 } }
 
     func unregister(_ client: APIClient) {
         do throws(CommandError) {
