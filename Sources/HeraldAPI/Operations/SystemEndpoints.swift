@@ -12,12 +12,6 @@ struct SystemEndpoints: Sendable {
     let publicURL: PublicURL
     private let keySets = KeySets()
 
-    init(hub: Hub, metrics: Metrics, publicURL: PublicURL) {
-        self.hub = hub
-        self.metrics = metrics
-        self.publicURL = publicURL
-    }
-
     var routes: [Route] {
         let json = APIDescription.naming(publicURL, APIDescription.json)
         let yaml = APIDescription.naming(publicURL, APIDescription.yaml)
