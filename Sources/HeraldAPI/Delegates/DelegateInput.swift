@@ -9,9 +9,7 @@ struct DelegateInput {
     static let firstFields = ["start", "replay_current_state", "secret", "signature"]
     static let fields = patchFields + firstFields
 
-    var reader: FieldReader
-
-    private init(_ reader: FieldReader = FieldReader()) { self.reader = reader }
+    var reader = FieldReader()
 
     // MARK: Registrations
 
@@ -36,7 +34,7 @@ struct DelegateInput {
     static func registration(
         _ document: JSONDocument, _ rules: WebhookRules
     ) throws(Problem) -> Registration {
-        var input = DelegateInput(FieldReader(document, fields: fields))
+        var input = DelegateInput(reader: FieldReader(document, fields: fields))
         var settings = WebhookSettings(url: "")
         for (key, value) in document.root.members { input.read(key, value, into: &settings) }
         if settings.kind == .webhook, document["url"] == nil {
