@@ -2,13 +2,7 @@ import Synchronization
 
 /// Counts forwarded events for the last line. Any thread.
 final class ForwardingTally: Sendable {
-    private struct Count {
-        var succeeded = 0
-        var failed = 0
-        var last: String?
-    }
-
-    private let count = Mutex(Count())
+    private let count = Mutex((succeeded: 0, failed: 0, last: String?.none))
 
     func count(_ event: String, isSuccess: Bool) {
         count.withLock {
