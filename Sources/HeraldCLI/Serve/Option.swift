@@ -63,9 +63,7 @@ extension Option {
         Option(
             config, "FILE", "none",
             "A file of settings: lines NAME=value with the names of the variables. Variables and flags win. Read again after HUP."
-        ) { text, _ throws(Disallowed) in
-            _ = try file(text)
-        },
+        ) { text, _ throws(Disallowed) in _ = try file(text) },
         Option(
             "listen", "HOST:PORT", standard.listen.description,
             "The address to listen on. With port 0 the system chooses a port; the line \"listening\" of the log names it."
@@ -155,9 +153,7 @@ extension Option {
         Option(
             "allow-anonymous", "true|false", String(standard.allowAnonymous),
             "Do not make a key at the start on an address that is not loopback. Everyone may do everything until a key exists."
-        ) { text, settings throws(Disallowed) in
-            settings.allowAnonymous = try flag(text)
-        },
+        ) { text, settings throws(Disallowed) in settings.allowAnonymous = try flag(text) },
         Option(
             "svix-api", "true|false", String(standard.servesSvix),
             "Serve the operations of Svix's server below /api/v1, so that programs with an SDK of Svix use Herald. A key of Herald is the token."
