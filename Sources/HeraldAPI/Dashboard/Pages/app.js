@@ -10,17 +10,18 @@ import { whenSignedIn } from "./signin.js";
 
 // Pages are loaded when they are first shown: the function `name` of the file of this name.
 const pages = [
-  { path: /^\/$/, place: "#/", title: "Overview", name: "overview" },
-  { path: /^\/delegates(?:\/([^/]+))?$/, place: "#/delegates", title: "Delegates", name: "delegates" },
-  { path: /^\/events\/([^/]+)$/, place: "#/events", title: "Event", name: "story" },
-  { path: /^\/events$/, place: "#/events", title: "Events", name: "events" },
-  { path: /^\/deliveries$/, place: "#/deliveries", title: "Deliveries", name: "deliveries" },
-  { path: /^\/types(?:\/([^/]+))?$/, place: "#/types", title: "Event types", name: "types" },
-  { path: /^\/state$/, place: "#/state", title: "State", name: "state" },
-  { path: /^\/post$/, place: "#/post", title: "Publish an event", name: "post" },
-  { path: /^\/server(?:\/([^/]+))?$/, place: "#/server", title: "Server", name: "server" },
+  { path: /^\/$/, title: "Overview", name: "overview" },
+  { path: /^\/delegates(?:\/([^/]+))?$/, title: "Delegates", name: "delegates" },
+  { path: /^\/events\/([^/]+)$/, title: "Event", name: "story" },
+  { path: /^\/events$/, title: "Events", name: "events" },
+  { path: /^\/deliveries$/, title: "Deliveries", name: "deliveries" },
+  { path: /^\/types(?:\/([^/]+))?$/, title: "Event types", name: "types" },
+  { path: /^\/state$/, title: "State", name: "state" },
+  { path: /^\/post$/, title: "Publish an event", name: "post" },
+  { path: /^\/server(?:\/([^/]+))?$/, title: "Server", name: "server" },
 ];
 
+const section = () => "#/" + (location.hash.split(/[/?]/)[1] ?? "");
 const main = document.getElementById("main");
 let current = null;
 
@@ -34,7 +35,7 @@ function route() {
   current?.controller.abort();
   for (const dialog of document.querySelectorAll("dialog")) dialog.remove();
   for (const link of document.querySelectorAll("nav a")) {
-    const isCurrent = link.getAttribute("href") === page?.place;
+    const isCurrent = link.getAttribute("href") === section();
     link.ariaCurrent = isCurrent ? "page" : null;
     // On a phone the row of links is longer than the screen.
     if (isCurrent) link.scrollIntoView({ block: "nearest", inline: "nearest" });
@@ -106,7 +107,7 @@ function choose(app) {
   act(app);
   stored("sessionStorage", "app", app);
   current.controller.abort();
-  const place = current.page?.place ?? "#/";
+  const place = section();
   current = null;
   if (location.hash === place) route();
   else location.hash = place;
@@ -148,7 +149,7 @@ function help() {
   modal("ask", { "aria-label": "Keyboard" }, null,
     h("h2", "Keyboard"),
     h("dl.keys", shortcuts.filter(([, , scope]) => !scope || may(scope)).map(([key, words]) => [h("dt", h("kbd", key)), h("dd", words)])),
-    h("form", { method: "dialog", class: "actions" }, h("button", "Close")));
+    h("form.actions", { method: "dialog" }, h("button", "Close")));
 }
 
 document.getElementById("keys").addEventListener("click", help);

@@ -12,11 +12,11 @@ export function attempt(each, isLinked) {
     each.replay && h("span.muted", "again")),
   h("div.inside",
     each.detail && h("p.data", each.detail),
-    isLinked && each.event && h("p", h("a", { href: to("events/", each.event), class: "mono small" }, each.event)),
+    isLinked && each.event && h("p", h("a.mono.small", { href: to("events/", each.event) }, each.event)),
     each.phases_ms && bar(each),
     h("p.muted.small", [each.peer && t("to {}", each.peer), t(each.reused_connection ? "on an open connection" : "on a new connection"),
       t("{} bytes out, {} in", each.request_bytes, each.response_bytes)].filter(Boolean).join(", ")),
-    each.response_excerpt && h("pre", { tabindex: 0 }, each.response_excerpt))));
+    each.response_excerpt && h("pre", each.response_excerpt))));
 }
 
 function bar({ phases_ms: times, duration_ms: total }) {

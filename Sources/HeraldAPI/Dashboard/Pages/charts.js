@@ -28,8 +28,8 @@ export class Charts {
       return { ...chart, value, graph, start, element: h("figure", { class: `chart ${chart.key}` }, h("figcaption", chart.title, value),
         graph, h("div.axis", { "aria-hidden": "true" }, start, h("span", "now"))) };
     });
-    this.element = h("section", {
-      class: "charts", "aria-label": "The last 15 minutes", tabindex: 0, role: "group",
+    this.element = h("section.charts", {
+      "aria-label": "The last 15 minutes", tabindex: 0, role: "group",
       onpointermove: (event) => this.#point(event), onpointerleave: () => this.#move(null), onblur: () => this.#move(null),
       onkeydown: (event) => {
         const step = { ArrowLeft: -0.02, ArrowRight: 0.02 }[event.key];

@@ -53,7 +53,7 @@ export function delegates(root, { parameter, signal }) {
     const [success, p95, status] = cells(each);
     const metadata = Object.entries(each.metadata ?? {}).map((pair) => pair.join(": ")).join(", ");
     return h("tr",
-      h("td.first", h("a", { href: to("delegates/", each.id), key: each.id, class: "strong data" }, name(each)),
+      h("td.first", h("a.strong.data", { href: to("delegates/", each.id), key: each.id }, name(each)),
         each.url && h("div.sub", address(each.url, 36)), metadata && h("div.sub.muted.data", { title: metadata }, metadata)),
       h("td.mono.clip", { title: each.events?.join(", ") }, each.events?.join(", ")),
       h("td", status),

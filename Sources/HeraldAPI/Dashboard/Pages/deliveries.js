@@ -34,14 +34,14 @@ export function deliveries(root, { query, signal }) {
   const work = h("div", { role: "status" });
   const list = h("div.list");
   root.append(h("div.head", h("h1", "Deliveries"), actions), bar.element,
-    h("div", delegate && h("p.row", "To ", h("a", { href: to("delegates/", delegate), class: "mono small" }, delegate),
+    h("div", delegate && h("p.row", "To ", h("a.mono.small", { href: to("delegates/", delegate) }, delegate),
       h("button.quiet", { onclick: () => bar.go({ delegate: null }) }, "To all"))), work, sums, list);
 
   const row = (each) => h("tr",
     h("td", moment(each.ended_at ?? each.last_attempt_at)),
-    h("td.first", each.event ? h("a", { href: to("events/", each.event), class: "mono strong", key: each.event + each.delegate }, each.type) : "deleted",
+    h("td.first", each.event ? h("a.mono.strong", { href: to("events/", each.event), key: each.event + each.delegate }, each.type) : "deleted",
       each.subject && h("span.mono.muted", " " + each.subject)),
-    h("td", each.delegate && h("a", { href: to("delegates/", each.delegate), class: "plain", key: "to" + each.event + each.delegate }, receiver(each, 28))),
+    h("td", each.delegate && h("a.plain", { href: to("delegates/", each.delegate), key: "to" + each.event + each.delegate }, receiver(each, 28))),
     h("td", state(each.state)),
     number("attempts", count(each.attempts)),
     h("td.clip", { title: sentence(each.reason) }, failure(each) || sentence(each.reason) || "–"));

@@ -16,6 +16,7 @@ export function h(name, ...children) {
   const element = document.createElement(tag);
   if (classes.length > 0) element.className = classes.join(" ");
   if (tag === "button" && properties.onclick) element.type = "button";
+  if (tag === "pre") element.tabIndex = 0;
   return fill(element, properties, children);
 }
 
@@ -141,4 +142,4 @@ export function modal(look, properties, closed, ...content) {
 /// Requests confirmation before an irreversible action.
 export const confirm = (question, action) => new Promise((resolve) => modal("ask", { "aria-labelledby": "question" }, (answer) => resolve(answer === "yes"),
   h("form", { method: "dialog" }, h("p", { id: "question" }, question), h("div.actions",
-    h("button", { value: "no" }, "Keep"), h("button", { value: "yes", class: "danger" }, action)))));
+    h("button", { value: "no" }, "Keep"), h("button.danger", { value: "yes" }, action)))));

@@ -176,7 +176,7 @@ function rowsOf(each) {
 
 const row = (each) => [h("tr",
   h("td", clock(each.time)),
-  h("td.first", h("a", { href: to("events/", each.id), class: "mono strong", key: each.id }, each.type)),
-  h("td.mono", each.subject && h("a", { href: to("events?subject=", each.subject), class: "plain data", key: "subject" + each.id }, cut(each.subject, 32))),
+  h("td.first", h("a.mono.strong", { href: to("events/", each.id), key: each.id }, each.type)),
+  h("td.mono", each.subject && h("a.plain.data", { href: to("events?subject=", each.subject), key: "subject" + each.id }, cut(each.subject, 32))),
   h("td.mono.clip.muted.data", cut(each.data?.text ?? "", 120))),
 each.isGap && h("tr.gap", h("td", { colspan: 4 }, "more came here than could be followed"))].filter(Boolean);

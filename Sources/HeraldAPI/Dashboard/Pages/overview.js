@@ -110,7 +110,7 @@ const exhausted = (lost) => h("section.card", { "aria-labelledby": "exhausted" }
   lost.delegates > 10 && h("p.muted", t("and to {} more", plural(lost.delegates - 10, "delegate"))));
 
 const card = (each, act) => h("li.card",
-  h("div.row", state(each.seconds ? "behind" : each.status), h("a", { href: `#/delegates/${each.id}`, class: "strong data", key: each.id }, name(each)),
+  h("div.row", state(each.seconds ? "behind" : each.status), h("a.strong.data", { href: `#/delegates/${each.id}`, key: each.id }, name(each)),
     address(each.url, 32)),
   h("p", each.seconds ? t("The oldest event has waited for {}.", duration(1000 * each.seconds)) : sentence(each.status_reason), each.last && failure(each.last) && [" ", "Last error", ": ", failure(each.last), "."]),
   h("p.muted", each.failing_since ? t("For {}. ", duration(Date.now() - Date.parse(each.failing_since))) : "",

@@ -14,7 +14,7 @@ const templates = {
 };
 
 export function post(root, { query }) {
-  const input = h("textarea", { id: "event", rows: 14, spellcheck: "false", class: "mono", "aria-describedby": "event-error", oninput: check });
+  const input = h("textarea.mono", { id: "event", rows: 14, spellcheck: "false", "aria-describedby": "event-error", oninput: check });
   const wrong = h("p.error", { id: "event-error", role: "alert" });
   const answer = h("div", { role: "status" });
   let [text, key] = [];

@@ -48,7 +48,7 @@ export class Recipe {
     this.#delegate = delegate;
     this.#settings = settings;
     this.#stored = delegate?.request && delegate.request.text !== "null" ? indented(delegate.request.text) : "";
-    const option = ([value, [title]]) => h("option", { value, class: "data" }, title);
+    const option = ([value, [title]]) => h("option.data", { value }, title);
     this.#kind = h("select", { id: "field-request", onchange: () => this.#choose() },
       h("option", { value: "" }, "The plain callback"),
       Object.entries(groups).map(([label, each]) => h("optgroup", { label: t(label) }, Object.entries(each).map(option))),

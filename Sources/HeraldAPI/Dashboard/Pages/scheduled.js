@@ -16,7 +16,7 @@ export function scheduled(root, subject, signal) {
 
   const row = (each) => h("tr",
     h("td", moment(each.deliver_at)),
-    h("td.first", h("a", { href: to("events/", each.id), class: "mono strong", key: "later" + each.id }, each.type)),
+    h("td.first", h("a.mono.strong", { href: to("events/", each.id), key: "later" + each.id }, each.type)),
     h("td.mono", each.subject && cut(each.subject, 32)),
     h("td.mono.clip.muted.data", cut(each.data?.text ?? "", 120)),
     h("td", may("publish") && h("button.quiet", { key: "cancel" + each.id, onclick: () => cancel(each) }, "Cancel the event")));

@@ -34,7 +34,7 @@ export function story(root, { parameter: id, signal }) {
       may("manage") && event.deliveries.length > 0 && h("div.row",
         counts.exhausted > 0 && button("failed", "Redeliver to failed ones", toFailed),
         button("all", "Redeliver to all", () => toAll(counts)))),
-    h("dl.facts", pairs([event.state ? ["Scheduled", moment(event.deliver_at)] : ["Published", moment(event.time)], ["Subject", event.subject && h("a", { href: to("events?subject=", event.subject), class: "mono" }, event.subject)],
+    h("dl.facts", pairs([event.state ? ["Scheduled", moment(event.deliver_at)] : ["Published", moment(event.time)], ["Subject", event.subject && h("a.mono", { href: to("events?subject=", event.subject) }, event.subject)],
       ["Id", h("span.mono.small", event.id)], ...Object.entries(event.attributes).map(([key, value]) => [new Text(key), h("span.mono.small", String(value))])]
       .filter(([, value]) => value))));
     drawTimeline(event, Object.entries(counts).filter(([, sum]) => sum > 0));
@@ -87,7 +87,7 @@ export function story(root, { parameter: id, signal }) {
       h("button.quiet", { key: "raw", "aria-pressed": String(isRaw), onclick: () => {
         isRaw = !isRaw;
         drawBody(event);
-      } }, "Raw"), copyButton(text))), h("pre", { tabindex: 0, class: "body" }, text));
+      } }, "Raw"), copyButton(text))), h("pre.body", text));
   }
 
   async function toAll(counts) {

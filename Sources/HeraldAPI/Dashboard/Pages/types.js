@@ -62,7 +62,7 @@ function description(root, type, signal) {
           button("remove", "Delete the description", () => remove(type, etag), "danger")]),
       ["Example", "Schema"].map((title) => {
         const value = found[title.toLowerCase()];
-        return [h("h2", title), has(value) ? h("pre", { tabindex: 0 }, pretty(value)) : h("p.calm", "None.")];
+        return [h("h2", title), has(value) ? h("pre", pretty(value)) : h("p.calm", "None.")];
       }));
     // A dry run says which delegates would receive the event, and why not.
     if (may("publish") && may("read")) await api.dryRun(write({ type, data: found.example })).then((made) => show(receivers, outcome(made)), fails(receivers));
