@@ -68,10 +68,13 @@ def a_delegate_is_tested_paused_and_changed(page):
     page.wait(lambda: "paused" in page.text(".drawer-head .state"))
     page.click("Resume")
     page.wait(lambda: "active" in page.text(".drawer-head .state"))
+    # The pressed button is gone: the focus is where it was.
+    page.wait(lambda: page.script("return document.activeElement.className") == "drawer-head")
     page.click("Settings")
     page.fill("field-description", "Orders and logins")
     page.click("Save")
     page.see("Saved.")
+    page.wait(lambda: page.script("return document.activeElement.innerText") == "Save")
     page.wait(lambda: call(page.server, "GET", "/v1/delegates?kind=webhook")["data"][0]["description"] == "Orders and logins")
     page.fill("field-timeout_seconds", "900", opening="More settings")
     page.click("Save")
@@ -82,6 +85,13 @@ def a_delegate_is_tested_paused_and_changed(page):
     page.check_accessibility()
     page.escape()
     page.wait(lambda: page.hash() == "#/delegates")
+    # A dialog that opens with its page leaves the focus to the page.
+    page.keys("gs")
+    page.see("State")
+    page.keys("n")
+    page.wait(lambda: page.focused() == "field-url")
+    page.escape()
+    page.wait(lambda: page.focused() == "main")
 
 
 def the_list_is_searched(page):

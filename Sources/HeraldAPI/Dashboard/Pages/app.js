@@ -45,9 +45,9 @@ function route() {
   const isFirst = current === null;
   current = { page, root, controller: new AbortController() };
   main.replaceChildren(root);
+  if (!isFirst) main.focus({ preventScroll: true });
   if (page) fill(page, root, { parameter, query, signal: current.controller.signal });
   else root.append(h("h1", "Nothing here"), h("p", h("a", { href: "#/" }, "Go to the overview")));
-  if (!isFirst) main.focus({ preventScroll: true });
   scrollTo(0, 0);
 }
 
@@ -113,7 +113,10 @@ function choose(app) {
   else location.hash = place;
 }
 apps.addEventListener("change", () => choose(apps.value));
-addEventListener("app", (event) => choose(event.detail));
+addEventListener("app", ({ detail }) => {
+  main.focus();
+  choose(detail);
+});
 
 // MARK: Light and dark
 

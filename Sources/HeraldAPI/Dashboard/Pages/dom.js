@@ -39,6 +39,10 @@ function fill(element, properties, children) {
   return element;
 }
 
+/// Focuses what has the key of an element that is gone, or else `place`.
+export const regain = (key, place) => document.activeElement === document.body
+  && (place.querySelector(`[data-key="${CSS.escape(key)}"]`) ?? place).focus({ preventScroll: true });
+
 /// An action is not done again before its response.
 const once = (act, isBusy = false) => async (event) => {
   if (isBusy) return event.preventDefault();
@@ -58,11 +62,14 @@ export const drawing = (size, properties, ...children) =>
 export function show(parent, ...children) {
   const fresh = h("div", children);
   if (sameChildren(parent, fresh)) return;
-  const focused = parent.contains(document.activeElement) ? document.activeElement.dataset.key : null;
+  const focused = document.activeElement;
+  const isInside = parent.contains(focused);
   const open = new Set([...parent.querySelectorAll("details[open][data-key]")].map((each) => each.dataset.key));
   parent.replaceChildren(...fresh.childNodes);
   for (const each of parent.querySelectorAll("details[data-key]")) if (open.has(each.dataset.key)) each.open = true;
-  if (focused) parent.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+  if (!isInside) return;
+  parent.tabIndex = -1;
+  regain(focused.dataset.key, parent);
 }
 
 function sameChildren(left, right) {
@@ -122,16 +129,18 @@ export function copyButton(text) {
   } }, "Copy");
 }
 
-export const code = (text) => h("div.code", h("pre", { tabindex: 0 }, text), copyButton(text));
+export const code = (text) => h("div.code", h("pre", text), copyButton(text));
 
 /// An empty page shows how to get content.
 export const empty = (title, text, command) =>
   h("section.empty", h("h2", title), h("p", text), command && code(command));
 
-/// Opens a dialog, which is removed when it closes.
+/// Opens a dialog, which is removed when it closes. What is behind it may be drawn anew meanwhile.
 export function modal(look, properties, closed, ...content) {
+  const { key } = document.activeElement.dataset;
   const dialog = h("dialog." + look, { ...properties, onclose: () => {
     dialog.remove();
+    regain(key, document.body);
     closed?.(dialog.returnValue);
   } }, content);
   document.body.append(dialog);

@@ -2,7 +2,7 @@
 
 import { may } from "./access.js";
 import { api, matches } from "./api.js";
-import { h, show, notice, confirm, button, fails, modal, pairs } from "./dom.js";
+import { h, show, notice, confirm, button, fails, modal, pairs, regain } from "./dom.js";
 import { keep } from "./live.js";
 import { state, name, address, moment, duration, count, plural, backlog, sentence, flow, linked } from "./format.js";
 import { reason, t } from "./texts.js";
@@ -22,7 +22,7 @@ const refused = (each) => each.refused_types.length === 0 ? "none"
 function open(title, signal, ...content) {
   return modal("drawer", { "aria-label": title }, () => {
     if (!signal.aborted) location.hash = "#/delegates";
-  }, h("form", { method: "dialog", class: "close" }, h("button.quiet", { "aria-label": "Close" }, "✕")), content);
+  }, h("form.close", { method: "dialog" }, h("button.quiet", { "aria-label": "Close" }, "✕")), content);
 }
 
 export function registration(changed, signal) {
@@ -159,13 +159,14 @@ export function drawer(id, changed, signal) {
         if (!edited.isOf(now)) return edited.showErrors([], meanwhile);
         await api.change(id, patch, etag);
         edit((await api.delegate(id)).answer);
+        regain("save", settings);
         notice("Saved.");
         changed();
         refresh();
       } catch (error) {
         edited.showErrors(error.errors ?? [], error.status === 412 ? meanwhile : error.message);
       }
-    } }, h("fieldset", { disabled: !may("manage") }, edited.element), may("manage") && h("div.actions", h("button.primary", "Save")));
+    } }, h("fieldset", { disabled: !may("manage") }, edited.element), may("manage") && h("div.actions", h("button.primary", { key: "save" }, "Save")));
     const open = [...settings.querySelectorAll("details")].map((each) => each.open);
     settings.replaceChildren(h("details.settings", h("summary", "Settings"), form));
     settings.querySelectorAll("details").forEach((each, index) => { each.open = open[index] ?? false; });
