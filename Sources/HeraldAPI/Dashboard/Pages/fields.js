@@ -129,7 +129,7 @@ export class Fields {
   /// Members of an object are merged one by one, so removed ones have to be named.
   #patched(field, value) {
     if (!this.#delegate || field.type !== pairs) return value;
-    const gone = Object.keys(this.#delegate[field.name] ?? {}).filter((key) => !(key in value)).map((key) => [key, null]);
+    const gone = Object.keys(this.#delegate[field.name] ?? {}).filter((key) => !Object.hasOwn(value, key)).map((key) => [key, null]);
     const named = Object.entries(value).map(([key, each]) => [key, each === "" && field.name === "headers" ? null : each]);
     return Object.fromEntries([...gone, ...named]);
   }
