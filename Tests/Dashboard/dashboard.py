@@ -94,10 +94,12 @@ def a_delegate_is_tested_paused_and_changed(page):
     page.wait(lambda: page.focused() == "main")
 
 
-def names_of_javascript_are_names(page):
+def names_of_javascript_and_of_nothing_are_names(page):
     names = ("constructor", "__proto__", "toString")
-    delegate = call(page.server, "POST", "/v1/delegates", {"url": page.receiver + "/names", "events": ["never.*"], "metadata": dict.fromkeys(names, "one")})["id"]
+    delegate = call(page.server, "POST", "/v1/delegates", {"url": page.receiver + "/names", "events": ["never.*"], "description": "\u200b\ufeff",
+                                                           "metadata": dict.fromkeys(names, "one")})["id"]
     page.open("#/delegates/" + delegate)
+    page.wait(lambda: page.text("dialog h2") == page.receiver.split("/")[2])
     page.click("Settings")
     page.fill("field-metadata", "__proto__: two", opening="More settings")
     page.click("Save")
@@ -563,7 +565,7 @@ if __name__ == "__main__":
     with Browser(sys.argv[1], sys.argv[2]) as browser:
         for step in (
             an_empty_page_teaches, errors_stand_at_their_fields, a_delegate_is_registered,
-            a_delegate_is_tested_paused_and_changed, names_of_javascript_are_names, the_list_is_searched, an_event_is_posted, its_story_is_told,
+            a_delegate_is_tested_paused_and_changed, names_of_javascript_and_of_nothing_are_names, the_list_is_searched, an_event_is_posted, its_story_is_told,
             an_erased_event_says_so, the_tail_does_not_jump, a_burst_adds_only_new_rows, stored_numbers_are_shown_as_they_are,
             what_is_given_up_is_shown_first, the_attempts_of_a_delegate_are_searched, attempts_are_shown_while_more_are_made, the_state_is_followed, the_overview_shows_the_flow,
             who_is_behind_needs_attention, rates_are_those_of_all_nodes, the_keyboard_is_enough,

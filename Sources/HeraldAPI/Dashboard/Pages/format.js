@@ -95,8 +95,8 @@ export function cut(text, length) {
   return `${text.slice(0, half)}…${text.slice(-half)}`;
 }
 
-/// The name of a delegate: its description, or else the host of its URL.
-export const name = ({ description, url, id, delegate = id }) => description || (url ? host(url) : delegate);
+/// The name of a delegate: its visible description, or else the host of its URL.
+export const name = ({ description, url, id, delegate = id }) => /[^\s\p{C}]/u.test(description ?? "") ? description : url ? host(url) : delegate;
 
 export const host = (url) => (URL.canParse(url) ? new URL(url).host : url);
 
