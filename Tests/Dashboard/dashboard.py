@@ -105,6 +105,9 @@ def names_of_javascript_and_of_nothing_are_names(page):
     page.click("Save")
     page.see("Saved.")
     assert call(page.server, "GET", "/v1/delegates/" + delegate)["metadata"] == {"__proto__": "two"}
+    # Times go on, also where nothing is read again.
+    before = page.texts("dialog p.small time")
+    page.wait(lambda: page.texts("dialog p.small time") != before)
     page.click("Remove")
     page.press("dialog.ask", "Remove")
     page.wait(lambda: page.hash() == "#/delegates")

@@ -59,19 +59,20 @@ const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyl
 const iso = new Intl.DateTimeFormat("sv", { dateStyle: "short", timeStyle: "medium" });
 
 /// A relative time, with the exact one in the title.
-export function moment(text) {
-  if (!text) return "–";
+export const moment = (text) => (text ? h("time", { datetime: text, title: exact.format(new Date(text)) }, relative(text)) : "–");
+
+function relative(text) {
   const difference = Date.parse(text) - Date.now();
-  const words = Math.abs(difference) < 1500 ? "now"
-    : difference < 0 ? t("{} ago", duration(-difference)) : t("in {}", duration(difference));
-  return h("time", { datetime: text, title: exact.format(new Date(text)) }, words);
+  return t(Math.abs(difference) < 1500 ? "now" : difference < 0 ? "{} ago" : "in {}", duration(Math.abs(difference)));
 }
+// Not all of them are drawn again.
+setInterval(() => document.querySelectorAll("time:not(.mono)").forEach((each) => { each.textContent = relative(each.dateTime); }), 5000);
 
 /// The time of day, to the millisecond, after the date if it is not today.
 export function clock(text) {
   const time = new Date(text);
   const [words, now] = [time, new Date()].map((each) => iso.format(each));
-  return h("time", { datetime: text, title: exact.format(time), class: "mono" },
+  return h("time.mono", { datetime: text, title: exact.format(time) },
     words.slice(words.slice(0, 10) === now.slice(0, 10) ? 11 : 0) + "." + text.slice(20, 23));
 }
 
