@@ -68,7 +68,7 @@ def a_delegate_is_tested_paused_and_changed(page):
     page.wait(lambda: "paused" in page.text(".drawer-head .state"))
     page.click("Resume")
     page.wait(lambda: "active" in page.text(".drawer-head .state"))
-    # The pressed button is gone: the focus is where it was.
+    # The pressed button is replaced: the focus is where it was.
     page.wait(lambda: page.script("return document.activeElement.className") == "drawer-head")
     page.click("Settings")
     page.fill("field-description", "Orders and logins")

@@ -101,6 +101,21 @@ def a_page_that_cannot_load_loads_when_the_server_is_back(page, server):
         page.wait(lambda: page.text("#notice") == "")
 
 
+def a_server_that_starts_is_not_reached_yet(page):
+    """Then a page that could not be loaded is not loaded again: the browser would show the response as a document."""
+    page.script("""
+        const real = window.fetch;
+        window.said = [];
+        addEventListener('reached', ({ detail }) => window.said.push(detail));
+        window.fetch = (...given) => {
+            window.fetch = real;
+            return Promise.resolve(new Response('{"type":"/problems/starting","status":503}', { status: 503, headers: { 'Content-Type': 'application/problem+json' } }));
+        };
+        location.hash = '#/types';""")
+    page.wait(lambda: page.script("return window.said.includes(true)"))
+    assert page.script("return window.said[0]") is False
+
+
 def only_what_is_looked_at_is_followed(page):
     page.open("#/events?type=live.*&subject=a")
     page.see("No event matches.")
@@ -177,6 +192,7 @@ if __name__ == "__main__":
                 the_tail_is_live(browser)
                 a_restart_is_said_once_and_heals(browser, server)
                 a_page_that_cannot_load_loads_when_the_server_is_back(browser, server)
+                a_server_that_starts_is_not_reached_yet(browser)
                 only_what_is_looked_at_is_followed(browser)
                 the_story_goes_on_by_itself(browser)
                 the_state_follows_at_once(browser)

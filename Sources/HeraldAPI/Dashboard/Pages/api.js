@@ -34,8 +34,8 @@ async function send(method, path, body, headers = {}, shape = undefined) {
     response = await fetch(path, options);
     text = await response.text();
     type = response.headers.get("Content-Type") ?? "";
-    // The error of a proxy that does not reach the server.
-    if ([502, 503, 504].includes(response.status) && !type.includes("problem")) throw response;
+    // Of a proxy without the server, or of one that starts.
+    if ([502, 503, 504].includes(response.status) && !/problems\/(?!starting)/.test(text)) throw response;
   } catch {
     dispatchEvent(new CustomEvent("reached", { detail: false }));
     throw new Problem({ detail: "The server can't be reached." }, 0);

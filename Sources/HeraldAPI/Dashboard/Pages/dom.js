@@ -39,7 +39,7 @@ function fill(element, properties, children) {
   return element;
 }
 
-/// Focuses what has the key of an element that is gone, or else `place`.
+/// Focuses what has the key of a removed element, or else `place`.
 export const regain = (key, place) => document.activeElement === document.body
   && (place.querySelector(`[data-key="${CSS.escape(key)}"]`) ?? place).focus({ preventScroll: true });
 
@@ -135,7 +135,7 @@ export const code = (text) => h("div.code", h("pre", text), copyButton(text));
 export const empty = (title, text, command) =>
   h("section.empty", h("h2", title), h("p", text), command && code(command));
 
-/// Opens a dialog, which is removed when it closes. What is behind it may be drawn anew meanwhile.
+/// Opens a dialog, which is removed when it closes. What is behind it may be replaced.
 export function modal(look, properties, closed, ...content) {
   const { key } = document.activeElement.dataset;
   const dialog = h("dialog." + look, { ...properties, onclose: () => {
