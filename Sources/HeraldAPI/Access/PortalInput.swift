@@ -29,7 +29,7 @@ package enum PortalInput {
             return { _ in }
         }
         var changes: [@Sendable (inout Portal) -> Void] = []
-        func set<Value: Sendable>(_ member: WritableKeyPath<Portal, Value> & Sendable, _ value: Value) {
+        func set<Value: Sendable>(_ member: any WritableKeyPath<Portal, Value> & Sendable, _ value: Value) {
             changes.append { $0[keyPath: member] = value }
         }
         for (key, member) in value.members {
