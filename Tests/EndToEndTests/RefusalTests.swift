@@ -62,7 +62,7 @@ struct RefusalTests {
     @Test("a file of a newer version is refused, and both versions are named")
     func newer() async throws {
         // user_version, big-endian.
-        try await expectRefusal(65, try await usedFolder(), mentioning: "9999", "newer") { bytes in
+        try await expectRefusal(65, try await usedFolder(), mentioning: "9999", "later one") { bytes in
             bytes.replaceSubrange(60..<64, with: [0, 0, 0x27, 0x0f])
         }
     }
