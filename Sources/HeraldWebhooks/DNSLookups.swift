@@ -6,22 +6,27 @@ package import HeraldRuntime
 ///
 /// It reads `/etc/resolv.conf`, `/etc/hosts`, and the order of `files` and `dns` in `/etc/nsswitch.conf`. Other sources
 /// of `nsswitch.conf` (`mdns`, `myhostname`, `resolve`, `wins` …) are not used. A query without a response
-/// is repeated after 0.4 s.
+/// is repeated after 0.4 s. c-ares 1.18 does not repeat one over TCP, which follows a truncated response, and ends the
+/// lookup then: such a lookup is made once more, with more time.
 ///
 /// Each channel of c-ares is used for a short time only: a new one has new ports, which are harder to guess for a forger
 /// of responses, and reads the configuration again.
 package final class DNSLookups: NameLookups {
     fileprivate final class Channel {
         let handle: ares_channel
+        let isPatient: Bool
         let configuration: [Int]
         /// Nanoseconds of the monotonic clock.
         let madeAt: Int64
         var lookups = 0
         var openCount = 0
 
-        init?(_ configuration: [Int], _ now: Int64) {
-            guard isPrepared, let handle = herald_names_open(400, 4) else { return nil }
+        init?(isPatient: Bool, _ configuration: [Int], _ now: Int64) {
+            guard isPrepared, let handle = isPatient ? herald_names_open(4600, 1) : herald_names_open(400, 4) else {
+                return nil
+            }
             self.handle = handle
+            self.isPatient = isPatient
             self.configuration = configuration
             madeAt = now
         }
@@ -31,6 +36,8 @@ package final class DNSLookups: NameLookups {
 
     fileprivate final class Results {
         var list: [(host: String, answer: Resolver.Answer)] = []
+        /// The names whose lookups are made once more, with more time.
+        var again: [String] = []
     }
 
     /// The argument of c-ares' callback, which releases it.
@@ -38,6 +45,7 @@ package final class DNSLookups: NameLookups {
         private let host: String
         private let channel: Channel
         private let results: Results
+        private let begunAt = Clock.system.monotonic()
 
         fileprivate init(_ host: String, _ channel: Channel, _ results: Results) {
             self.host = host
@@ -47,15 +55,23 @@ package final class DNSLookups: NameLookups {
 
         fileprivate func end(_ status: Int32, _ result: UnsafeMutablePointer<ares_addrinfo>?) {
             channel.openCount -= 1
+            if herald_names_timed_out(status) != 0, !channel.isPatient,
+                Clock.system.monotonic() - begunAt < DNSLookups.earlyTime
+            {
+                return results.again.append(host)
+            }
             results.list.append((host, DNSLookups.answer(status, result)))
         }
     }
 
     private static let maxLookupsOfChannel = 256
     private static let channelLife: Int64 = 10_000_000_000
+    /// Nanoseconds. All queries over UDP to one name server take longer, so the rest of a lookup's five seconds is for TCP.
+    fileprivate static let earlyTime: Int64 = 3_000_000_000
     private static let isPrepared = ares_library_init(ARES_LIB_INIT_ALL) == 0
 
     private var current: Channel?
+    private var patient: Channel?
     /// Channels that are replaced, and have open lookups.
     private var retired: [Channel] = []
     private let results = Results()
@@ -68,10 +84,15 @@ package final class DNSLookups: NameLookups {
         for channel in channels { ares_cancel(channel.handle) }
     }
 
-    private var channels: [Channel] { retired + (current.map { [$0] } ?? []) }
+    private var channels: [Channel] { retired + [current, patient].compactMap { $0 } }
 
     package func begin(_ host: String) {
-        guard let channel = channel() else {
+        current = renewed(current, isPatient: false)
+        begin(host, current)
+    }
+
+    private func begin(_ host: String, _ channel: Channel?) {
+        guard let channel else {
             return results.list.append((host, .unavailable("c-ares can't start")))
         }
         channel.lookups += 1
@@ -82,17 +103,16 @@ package final class DNSLookups: NameLookups {
     }
 
     /// The channel for the next lookup.
-    private func channel() -> Channel? {
+    private func renewed(_ channel: Channel?, isPatient: Bool) -> Channel? {
         let now = Clock.system.monotonic()
         let configuration = Self.configuration()
-        if let current, current.lookups < Self.maxLookupsOfChannel, now - current.madeAt < Self.channelLife,
-            current.configuration == configuration
+        if let channel, channel.lookups < Self.maxLookupsOfChannel, now - channel.madeAt < Self.channelLife,
+            channel.configuration == configuration
         {
-            return current
+            return channel
         }
-        guard let new = Channel(configuration, now) else { return current }
-        if let current, current.openCount > 0 { retired.append(current) }
-        current = new
+        guard let new = Channel(isPatient: isPatient, configuration, now) else { return channel }
+        if let channel, channel.openCount > 0 { retired.append(channel) }
         return new
     }
 
@@ -125,6 +145,11 @@ package final class DNSLookups: NameLookups {
         }
         for channel in channels where channel.openCount > 0 { herald_names_expire(channel.handle) }
         retired.removeAll { $0.openCount == 0 }
+        for host in results.again {
+            patient = renewed(patient, isPatient: true)
+            begin(host, patient)
+        }
+        results.again = []
         defer { results.list = [] }
         return results.list
     }

@@ -29,34 +29,56 @@ def check(holds, what):
 
 class NameServer:
     """Responds by the labels of the name: to `silent` never, to `lossy` with every second question, to `failing` with
-    SERVFAIL, to `none` with NXDOMAIN; all else has the address `self.address`."""
+    SERVFAIL, to `none` with NXDOMAIN, to `long` only over TCP, after a second; all else has the address `self.address`."""
 
     def __init__(self, listen, address):
         self.address = address
         self.questions = {}
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.socket.bind((listen, 53))
+        self.listener = socket.create_server((listen, 53))
         threading.Thread(target=self.run, daemon=True).start()
+        threading.Thread(target=self.run_tcp, daemon=True).start()
 
     def run(self):
         while True:
             query, peer = self.socket.recvfrom(512)
-            labels, end = [], 12
-            while query[end]:
-                labels.append(query[end + 1:end + 1 + query[end]].decode())
-                end += query[end] + 1
-            kind = next((label for label in labels if label in ("silent", "lossy", "failing", "none")), "")
-            is_v4 = query[end + 1:end + 3] == b"\0\1"
-            key = (".".join(labels), is_v4)
-            self.questions[key] = self.questions.get(key, 0) + 1
-            if kind == "silent" or kind == "lossy" and self.questions[key] % 2:
-                continue
-            code = {"failing": 2, "none": 3}.get(kind, 0)
-            answer = b""
-            if code == 0 and is_v4:
-                answer = b"\xc0\x0c" + struct.pack(">HHIH", 1, 1, 0, 4) + socket.inet_aton(self.address)
-            head = struct.pack(">HHHHH", 0x8180 + code, 1, 1 if answer else 0, 0, 0)
-            self.socket.sendto(query[:2] + head + query[12:end + 5] + answer, peer)
+            answer = self.answer(query, is_tcp=False)
+            if answer:
+                self.socket.sendto(answer, peer)
+
+    def run_tcp(self):
+        while True:
+            connection, _ = self.listener.accept()
+            threading.Thread(target=self.serve_tcp, args=(connection,), daemon=True).start()
+
+    def serve_tcp(self, connection):
+        with connection, connection.makefile("rb") as stream:
+            while length := stream.read(2):
+                answer = self.answer(stream.read(int.from_bytes(length, "big")), is_tcp=True)
+                if answer:
+                    # Longer than a query over UDP waits.
+                    time.sleep(1)
+                    connection.sendall(len(answer).to_bytes(2, "big") + answer)
+
+    def answer(self, query, is_tcp):
+        labels, end = [], 12
+        while query[end]:
+            labels.append(query[end + 1:end + 1 + query[end]].decode())
+            end += query[end] + 1
+        kind = next((label for label in labels if label in ("silent", "lossy", "failing", "none", "long")), "")
+        is_v4 = query[end + 1:end + 3] == b"\0\1"
+        key = (".".join(labels), is_v4)
+        self.questions[key] = self.questions.get(key, 0) + 1
+        if kind == "silent" or kind == "lossy" and self.questions[key] % 2:
+            return None
+        code = {"failing": 2, "none": 3}.get(kind, 0)
+        is_truncated = kind == "long" and not is_tcp
+        answer = b""
+        if code == 0 and is_v4 and not is_truncated:
+            answer = b"\xc0\x0c" + struct.pack(">HHIH", 1, 1, 0, 4) + socket.inet_aton(self.address)
+        head = struct.pack(">HHHHH", 0x8180 + code + (0x200 if is_truncated else 0), 1, 1 if answer else 0, 0, 0)
+        return query[:2] + head + query[12:end + 5] + answer
 
 
 class Herald:
@@ -138,8 +160,9 @@ def main():
         for number in range(100):
             herald.register(f"http://h{number}.silent.test:{port}/", "silent")
         herald.ask("POST", "/v1/events", {"type": "silent", "data": {}})
-        expected = {"good.test": "succeeded", "a.lossy.test": "succeeded", "in-the-file": "succeeded",
-                    "localhost": "succeeded", "short": "succeeded", "a.failing.test": "failed", "a.none.test": "failed"}
+        expected = {"good.test": "succeeded", "a.lossy.test": "succeeded", "a.long.test": "succeeded",
+                    "in-the-file": "succeeded", "localhost": "succeeded", "short": "succeeded",
+                    "a.failing.test": "failed", "a.none.test": "failed"}
         delegates = {name: herald.register(f"http://{name}:{port}/", "all") for name in expected}
         herald.ask("POST", "/v1/events", {"type": "all", "data": {}})
         for name, outcome in expected.items():

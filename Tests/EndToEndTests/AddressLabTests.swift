@@ -16,7 +16,7 @@ struct AddressLabTests {
     }
 
     @Test(
-        "silent, lossy and failing names delay no others; files and a changed resolv.conf are read",
+        "silent, lossy, failing and long names delay no others; files and a changed resolv.conf are read",
         .enabled("no network namespace can be made here: the resolver's unit tests are what is left") {
             try await ChildProcess.run("unshare", namespace + ["ip", "link", "set", "lo", "up"]).end == .exited(0)
         })

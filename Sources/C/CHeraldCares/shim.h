@@ -40,6 +40,7 @@ static inline int herald_names_kind(int status) {
     default: return 2;
     }
 }
+static inline int herald_names_timed_out(int status) { return status == ARES_ETIMEOUT; }
 // Fills `entries`, which has room for HERALD_NAMES_SOCKETS, with the sockets to wait for, and returns their number.
 static const int HERALD_NAMES_SOCKETS = ARES_GETSOCK_MAXNUM;
 static inline int herald_names_sockets(ares_channel channel, struct pollfd *entries) {
