@@ -38,6 +38,13 @@ enum CurlResult {
         if let refusal = transfer.tlsRefusal(code) { return .failed(.tls, detail: refusal) }
         let text = message(code, transfer)
         switch code {
+        // libcurl counts the bytes of the body only.
+        case HERALD_CURL_TIMEOUT where transfer.headerCount > 0:
+            let detail =
+                status < 200
+                ? "nothing followed the interim status \(status) in time"
+                : "the headers of the response \(status) did not end in time"
+            return .failed(.timeout, detail: detail)
         case HERALD_CURL_TIMEOUT: return .failed(.timeout, detail: text)
         case HERALD_CURL_CONNECT: return .failed(.connect, detail: text)
         case HERALD_CURL_PROXY, HERALD_CURL_PROXY_NAME: return .failed(.connect, detail: "proxy: \(text)")
@@ -58,7 +65,7 @@ enum CurlResult {
         // libcurl has no memory for more than 100 KiB of a line.
         case HERALD_CURL_WRITE where transfer.headerCount > 0, HERALD_CURL_NO_MEMORY, HERALD_CURL_TOO_LARGE:
             return .failed(.protocolError, detail: "the headers of the response did not end within 16 KiB or 128 lines")
-        case HERALD_CURL_OK where status >= 200:
+        case HERALD_CURL_OK where status >= 200, HERALD_CURL_PARTIAL where status >= 200:
             return .failed(
                 .protocolError, detail: "the connection was closed before the headers of the response \(status) ended")
         case HERALD_CURL_OK:
@@ -70,8 +77,9 @@ enum CurlResult {
     /// libcurl's message about this transfer, which contains host and port, but neither path nor headers.
     private static func message(_ code: Int32, _ transfer: Transfer) -> String {
         var text = String(cString: transfer.errorText)
-        // libcurl reports the first problem, and this one does not end a transfer.
-        if text.isEmpty || text.hasPrefix("getpeername()") { text = String(cString: herald_curl_message(code)) }
+        // libcurl reports the first problem, and these do not end a transfer.
+        let isOlder = text.hasPrefix("getpeername()") || code == HERALD_CURL_TIMEOUT && !text.contains("time")
+        if text.isEmpty || isOlder { text = String(cString: herald_curl_message(code)) }
         let system = Int32(truncatingIfNeeded: herald_easy_system_error(transfer.easy))
         if code == HERALD_CURL_CONNECT, system != 0 { text += " (\(String(cString: strerror(system))))" }
         return text

@@ -84,6 +84,27 @@ import Testing
     }
 
     @Test(
+        "the detail distinguishes headers that do not end from silence",
+        arguments: [
+            (
+                .thenClose(.raw("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n")),
+                "the connection was closed before the headers of the response 200 ended"
+            ),
+            (
+                .drip("HTTP/1.1 200 OK\r\nx-more: ", milliseconds: 50),
+                "the headers of the response 200 did not end in time"
+            ),
+            (
+                .drip("HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 2", milliseconds: 50),
+                "nothing followed the interim status 103 in time"
+            ),
+        ] as [(ReceiverReply, String)])
+    func endOfHead(_ reply: ReceiverReply, _ detail: String) async throws {
+        let outcome = try await outcome(reply, timeout: 3)
+        #expect(outcome.detail == detail)
+    }
+
+    @Test(
         "invalid HTTP/1.1 is a protocol error",
         arguments: ["SSH-2.0-OpenSSH_9.2\r\n", "<html>hello</html>", "\0\0\0\0\0\0\0\0", "HTTP/1.1 abc\r\n\r\n"])
     func garbage(_ text: String) async throws {
