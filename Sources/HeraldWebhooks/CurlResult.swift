@@ -22,6 +22,8 @@ enum CurlResult {
         return lack(code) ?? .failed(.connect, detail: detail)
     }
 
+    static let notTaken = CallbackOutcome.Verdict.failed(.stopped, detail: "libcurl didn't take the request")
+
     static func verdict(_ code: Int32, status: Int, _ transfer: Transfer) -> CallbackOutcome.Verdict {
         if transfer.isTooLate { return tooLate }
         if let lack = transfer.lack { return lack }
@@ -38,6 +40,8 @@ enum CurlResult {
         if let refusal = transfer.tlsRefusal(code) { return .failed(.tls, detail: refusal) }
         let text = message(code, transfer)
         switch code {
+        case HERALD_CURL_TIMEOUT where transfer.isUnbegun && transfer.target?.multi == .http2:
+            return .failed(.timeout, detail: "no connection was ready in time")
         // libcurl counts the bytes of the body only.
         case HERALD_CURL_TIMEOUT where transfer.headerCount > 0:
             let detail =

@@ -61,6 +61,34 @@ extension CurlSender {
         return count
     }
 
+    /// Passes the transfers that wait for a connection to libcurl again, and reports those whose time is over.
+    func passAgain(_ now: Int64, _ finished: (_ token: Int, _ outcome: CallbackOutcome) -> Void) -> Int {
+        var count = 0
+        for transfer in waitingTransfers.takeDue(now) {
+            // An earlier one of this turn may have ended it.
+            guard transfer.isUnbegun, let callback = transfer.callback, let target = transfer.target,
+                let multi = multi(target.multi)
+            else { continue }
+            let left = target.timeout - (now - transfer.startedAt)
+            herald_multi_remove(multi.handle, transfer.easy)
+            if left <= 0 {
+                if finish(transfer, callback, target, 0, HERALD_CURL_TIMEOUT, now, finished) { count += 1 }
+                continue
+            }
+            // libcurl measures from now on.
+            let milliseconds = max(Int(left / 1_000_000), 1)
+            herald_easy_set_timeouts(transfer.easy, milliseconds, min(milliseconds, 5000))
+            if herald_multi_add(multi.handle, transfer.easy) == 1 {
+                waitingTransfers.insert(transfer, now)
+                continue
+            }
+            let startedAt = transfer.startedAt
+            release(transfer)
+            endOpen(callback, target, CurlResult.notTaken, startedAt: startedAt)
+        }
+        return count
+    }
+
     /// Reports the callbacks that ended without libcurl. Callbacks that `finished` starts are reported in the next
     /// turn.
     func handOut(_ finished: (_ token: Int, _ outcome: CallbackOutcome) -> Void) -> Int {
@@ -212,6 +240,7 @@ extension CurlSender {
         lookups = [:]
         awaitingTokens = []
         openBodies.removeAll()
+        waitingTransfers.removeAll()
         // The libcurl handles first, then the connections that they leave in the multi handles, then what these refer to.
         for transfer in pool.all { transfer.clear() }
         http1.close()

@@ -169,11 +169,12 @@ extension CurlSender {
             try transfer.prepare(
                 callback, target, pin, payload, recipe, now: wall, milliseconds: Int(left / 1_000_000),
                 isFresh: isFresh || callback.isFresh)
-            if let multi = ready(target.multi), herald_multi_add(multi.handle, transfer.easy) == 1 { return }
+            if let multi = ready(target.multi), herald_multi_add(multi.handle, transfer.easy) == 1 {
+                if target.multi == .http2 { waitingTransfers.insert(transfer, now) }
+                return
+            }
             release(transfer)
-            endOpen(
-                callback, target, .failed(.stopped, detail: "libcurl didn't take the request"),
-                startedAt: transfer.startedAt)
+            endOpen(callback, target, CurlResult.notTaken, startedAt: transfer.startedAt)
         } catch {
             release(transfer)
             endOpen(callback, target, error.verdict, startedAt: transfer.startedAt)

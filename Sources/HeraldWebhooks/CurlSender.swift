@@ -84,6 +84,7 @@ package final class CurlSender: CallbackSender, @unchecked Sendable {
     }
     let gate = Gate()
     let openBodies = OpenBodies()
+    var waitingTransfers = WaitingTransfers()
     /// Ready connections whose steps may cost much.
     private var expensive: [(descriptor: Int32, interest: Epoll.Interest)] = []
     /// How many of them were served, so that they take turns.
@@ -144,11 +145,14 @@ package final class CurlSender: CallbackSender, @unchecked Sendable {
             }
             count += handOut(finished)
             let isDone = count > 0 || !ended.isEmpty
-            let nextDeadline = min(deadline, timerAt, nextLookupDeadline, connector.nextAt, openBodies.nextDeadline)
+            let nextDeadline = min(
+                deadline, timerAt, nextLookupDeadline, connector.nextAt, openBodies.nextDeadline,
+                waitingTransfers.nextAt)
             wait(isDone ? 0 : nextDeadline &- now, since: now)
             count += collect(finished)
             now = Self.now()
             count += endBodies(now, finished)
+            count += passAgain(now, finished)
             if hasConnections || connector.nextAt <= now { runConnector(now) }
             if nextLookupDeadline <= now { expireLookups(now) }
         } while count == 0 && (!wasWoken || !ended.isEmpty) && now < deadline

@@ -246,6 +246,11 @@ final class Transfer {
     /// libcurl has made a request. CONNECT, to a proxy, is none.
     var hasRequested: Bool { requestCount > 0 }
 
+    /// libcurl has neither made the request, nor tried to make a connection for it.
+    var isUnbegun: Bool {
+        isOpen && !hasDialled && !hasRequested && !needsConnection && !isTooLate && refusal == nil
+    }
+
     /// Called when libcurl makes a request.
     func recordRequest() {
         requestCount += 1

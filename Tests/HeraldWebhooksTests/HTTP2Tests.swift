@@ -97,6 +97,23 @@ import Testing
         for outcome in await [first, second] { #expect(outcome.failure != .timeout, "\(outcome)") }
     }
 
+    @Test("a callback that waits for a stalled TLS handshake of another one ends at its own deadline")
+    func waitingForHandshake() async throws {
+        let (listener, port) = try listenOnLoopback()
+        let loop = try SendingLoop()
+        defer {
+            loop.stop()
+            close(listener)
+        }
+        async let first = loop.send(delegate2("https://127.0.0.1:\(port)/", key: 1, timeout: 600))
+        let connection = await offPool { accept(listener, nil, nil) }
+        let second = await loop.send(delegate2("https://127.0.0.1:\(port)/", key: 2, timeout: 1))
+        #expect(second.failure == .timeout)
+        #expect(second.detail == "no connection was ready in time")
+        close(connection)
+        #expect(await first.failure != nil)
+    }
+
     @Test("delegates of one host use the versions that they chose")
     func sideBySide() async throws {
         let (receiver, loop) = try secure(capacity: 1)
