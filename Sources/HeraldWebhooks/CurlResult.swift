@@ -82,7 +82,8 @@ enum CurlResult {
     private static func message(_ code: Int32, _ transfer: Transfer) -> String {
         var text = String(cString: transfer.errorText)
         // libcurl reports the first problem, and these do not end a transfer.
-        let isOlder = text.hasPrefix("getpeername()") || code == HERALD_CURL_TIMEOUT && !text.contains("time")
+        let isOlder =
+            text.hasPrefix("getpeername()") || code == HERALD_CURL_TIMEOUT && !text.lowercased().contains("time")
         if text.isEmpty || isOlder { text = String(cString: herald_curl_message(code)) }
         let system = Int32(truncatingIfNeeded: herald_easy_system_error(transfer.easy))
         if code == HERALD_CURL_CONNECT, system != 0 { text += " (\(String(cString: strerror(system))))" }
