@@ -55,6 +55,16 @@ func onHeader(
     }
 }
 
+/// Called when libcurl resolves the name of the proxy: from then on it has a connection for the transfer, which no longer
+/// waits for one. A result other than 0 ends the transfer.
+func onResolve(
+    _ resolver: UnsafeMutableRawPointer?, _ reserved: UnsafeMutableRawPointer?, _ transfer: UnsafeMutableRawPointer?
+) -> Int32 {
+    guard let transfer else { return 1 }
+    Unmanaged<Transfer>.fromOpaque(transfer)._withUnsafeGuaranteedRef { $0.hasResolved = true }
+    return 0
+}
+
 /// Checks the address of each new connection, and opens its socket or returns the one that is connected.
 func onOpenSocket(
     _ transfer: UnsafeMutableRawPointer?, _ purpose: UInt32, _ target: UnsafeMutablePointer<curl_sockaddr>?

@@ -41,6 +41,8 @@ final class Transfer {
     var connectsItself = false
     /// libcurl wanted a new connection, which `Connector` has to make.
     var needsConnection = false
+    /// libcurl has begun to resolve the name of the proxy, for a new connection.
+    var hasResolved = false
     private var isHandshake = false
     private let caFile: String?
     /// The content that is sent: libcurl holds the address of the bytes.
@@ -177,7 +179,7 @@ final class Transfer {
             herald_easy_set_http2(
                 easy, target.url.scheme == .https ? 1 : 0, target.usesConnectionsOnce ? 0 : 1, target.connectionGroup)
         }
-        if let proxy = target.proxy, herald_easy_set_proxy(easy, proxy.url) != 1 { throw .proxy }
+        if let proxy = target.proxy, herald_easy_set_proxy(easy, proxy.url, onResolve, own) != 1 { throw .proxy }
         if let sessions = target.sessions { herald_easy_set_share(easy, sessions.handle) }
         if let tls = target.tls {
             let texts = [caFile, tls.authorities, tls.pin, tls.certificate, tls.key]
@@ -248,7 +250,7 @@ final class Transfer {
 
     /// libcurl has neither made the request, nor tried to make a connection for it.
     var isUnbegun: Bool {
-        isOpen && !hasDialled && !hasRequested && !needsConnection && !isTooLate && refusal == nil
+        isOpen && !hasResolved && !hasDialled && !hasRequested && !needsConnection && !isTooLate && refusal == nil
     }
 
     /// Called when libcurl makes a request.
@@ -306,6 +308,7 @@ final class Transfer {
         peer = ""
         hasDialled = false
         needsConnection = false
+        hasResolved = false
         descriptor = -1
         tlsBeganAt = 0
         tlsEvents.pointee = herald_tls_events()

@@ -136,9 +136,11 @@ static inline int herald_easy_set_url(CURL *easy, CURLU *url) {
     return curl_easy_setopt(easy, CURLOPT_CURLU, url) == CURLE_OK;
 }
 // Connects through a proxy, with CONNECT for HTTP: the receiver's address goes to the proxy, and the proxy sees no request. Its
-// response to CONNECT does not count as the receiver's.
-static inline int herald_easy_set_proxy(CURL *easy, const char *url) {
+// response to CONNECT does not count as the receiver's. `resolve` is called before libcurl resolves the proxy's name.
+static inline int herald_easy_set_proxy(CURL *easy, const char *url, curl_resolver_start_callback resolve, void *transfer) {
     return curl_easy_setopt(easy, CURLOPT_PROXY, url) == CURLE_OK
+        && curl_easy_setopt(easy, CURLOPT_RESOLVER_START_FUNCTION, resolve) == CURLE_OK
+        && curl_easy_setopt(easy, CURLOPT_RESOLVER_START_DATA, transfer) == CURLE_OK
         && curl_easy_setopt(easy, CURLOPT_NOPROXY, "") == CURLE_OK
         && curl_easy_setopt(easy, CURLOPT_HTTPPROXYTUNNEL, 1L) == CURLE_OK
         && curl_easy_setopt(easy, CURLOPT_PROXYAUTH, (long)CURLAUTH_BASIC) == CURLE_OK
