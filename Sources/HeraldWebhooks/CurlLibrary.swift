@@ -29,6 +29,9 @@ enum CurlLibrary {
     /// Whether an HTTP/2 connection without TLS can carry more than one request.
     static let keepsClearHTTP2 = herald_curl_keeps_clear_http2() == 1
 
+    /// Whether all transfers that wait for a connection are tried when one changes.
+    static let triesAllWaiting = herald_curl_tries_all_waiting() == 1
+
     private static let isPrepared: Bool = {
         guard (try? CryptoLibrary.prepare()) != nil else { return false }
         return herald_curl_global_init() == 0

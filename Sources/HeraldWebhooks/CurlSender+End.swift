@@ -61,7 +61,7 @@ extension CurlSender {
         return count
     }
 
-    /// Passes the transfers that wait for a connection to libcurl again, and reports those whose time is over.
+    /// Passes transfers that wait for a connection to libcurl again, and reports those whose time is over.
     func passAgain(_ now: Int64, _ finished: (_ token: Int, _ outcome: CallbackOutcome) -> Void) -> Int {
         var count = 0
         for transfer in waitingTransfers.takeDue(now) {
@@ -69,17 +69,17 @@ extension CurlSender {
             guard transfer.isUnbegun, let callback = transfer.callback, let target = transfer.target,
                 let multi = multi(target.multi)
             else { continue }
-            let left = target.timeout - (now - transfer.startedAt)
+            let deadline = transfer.startedAt + target.timeout
             herald_multi_remove(multi.handle, transfer.easy)
-            if left <= 0 {
+            if deadline <= now {
                 if finish(transfer, callback, target, 0, HERALD_CURL_TIMEOUT, now, finished) { count += 1 }
                 continue
             }
             // libcurl measures from now on.
-            let milliseconds = max(Int(left / 1_000_000), 1)
+            let milliseconds = max(Int((deadline - now) / 1_000_000), 1)
             herald_easy_set_timeouts(transfer.easy, milliseconds, min(milliseconds, 5000))
             if herald_multi_add(multi.handle, transfer.easy) == 1 {
-                waitingTransfers.insert(transfer, now)
+                waitingTransfers.insert(transfer, deadline: deadline, now)
                 continue
             }
             let startedAt = transfer.startedAt

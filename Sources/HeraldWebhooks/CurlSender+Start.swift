@@ -170,7 +170,9 @@ extension CurlSender {
                 callback, target, pin, payload, recipe, now: wall, milliseconds: Int(left / 1_000_000),
                 isFresh: isFresh || callback.isFresh)
             if let multi = ready(target.multi), herald_multi_add(multi.handle, transfer.easy) == 1 {
-                if target.multi == .http2 { waitingTransfers.insert(transfer, now) }
+                if target.multi == .http2 {
+                    waitingTransfers.insert(transfer, deadline: transfer.startedAt + time, now)
+                }
                 return
             }
             release(transfer)

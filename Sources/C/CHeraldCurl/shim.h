@@ -165,6 +165,11 @@ static inline void herald_easy_set_http2(CURL *easy, int secure, int keep, long 
 static inline int herald_curl_keeps_clear_http2(void) {
     return curl_version_info(CURLVERSION_NOW)->version_num >= 0x080000;
 }
+// Whether libcurl tries all transfers that wait for a connection when one changes, or one is removed. Others try one of them.
+static inline int herald_curl_tries_all_waiting(void) {
+    unsigned version = curl_version_info(CURLVERSION_NOW)->version_num;
+    return version >= 0x080e00 && version < 0x081000;
+}
 // Selects OPTIONS without a body, with these headers, which are not copied.
 static inline void herald_easy_set_options(CURL *easy, struct curl_slist *headers) {
     curl_easy_setopt(easy, CURLOPT_HTTPGET, 1L);
