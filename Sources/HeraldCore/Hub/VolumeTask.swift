@@ -44,8 +44,7 @@ final class VolumeTask: Sendable {
     /// Any thread.
     func write() {
         for counter in attempts + [published] {
-            // In the order of all processes, so that none waits for another one in a circle.
-            let volumes = counter.take().sorted { $0.key < $1.key }
+            let volumes = counter.take()
             if volumes.isEmpty { continue }
             if intake.submit(VolumeWrite(volumes: volumes) { counter.written(except: $0) }) != nil {
                 counter.written(except: volumes)

@@ -46,14 +46,10 @@ package struct Volume: Equatable, Sendable {
 
     package var key: Key { Key(app: app, start: start, type: type) }
 
-    package struct Key: Hashable, Comparable, Sendable {
+    package struct Key: Hashable, Sendable {
         package let app: AppKey
         package let start: Int64
         package let type: String
-
-        package static func < (left: Self, right: Self) -> Bool {
-            (left.app.rawValue, left.start, left.type) < (right.app.rawValue, right.start, right.type)
-        }
     }
 }
 

@@ -11,7 +11,9 @@ struct VolumeCounterTests {
     private let one = AppKey(rawValue: 1)
     private let other = AppKey(rawValue: 2)
 
-    private func sorted(_ volumes: [Volume]) -> [Volume] { volumes.sorted { $0.key < $1.key } }
+    private func sorted(_ volumes: [Volume]) -> [Volume] {
+        volumes.sorted { ($0.app.rawValue, $0.start, $0.type) < ($1.app.rawValue, $1.start, $1.type) }
+    }
 
     @Test("apps, types and slots are kept apart, in any order of events")
     func keys() {
