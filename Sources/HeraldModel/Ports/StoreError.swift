@@ -92,7 +92,7 @@ public enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     }
 
     /// Whether it is a database on a server. The commands that check, restore and salvage a data folder refuse it.
-    private static func isOnServer(_ path: String) -> Bool { path.hasPrefix("postgres://") }
+    package static func isOnServer(_ path: String) -> Bool { path.hasPrefix("postgres://") }
 }
 
 extension StoreError {

@@ -97,7 +97,7 @@ package struct MoveError: Error, Equatable, CustomStringConvertible {
 
     package static func damaged(event: LogPosition, _ label: String) -> MoveError {
         let advice =
-            label.hasPrefix("postgres://")
+            StoreError.isOnServer(label)
             ? "restore a backup of the database."
             : "`herald check` says what else is, and `herald salvage` makes a data folder without it."
         return MoveError(
