@@ -135,9 +135,9 @@ extension Webhook {
 
     /// A delivery that waits or has ended.
     public struct Delivery: Sendable {
-        /// The webhook; `nil` if it was removed in the meantime.
+        /// The webhook; `nil` if it was removed while the list was read.
         public let webhookID: String?
-        /// Its URL.
+        /// Its URL; `nil` if it was removed.
         public let url: String?
         /// The event; `nil` if it has left the log, or is damaged.
         public let eventID: String?
