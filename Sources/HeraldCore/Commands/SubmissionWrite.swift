@@ -53,9 +53,9 @@ package struct SubmissionWrite: StoreCommand {
         _ draft: EventDraft, mayExist: Bool, _ now: Int64, _ context: WriteContext,
         _ scheduled: inout WriteContext.Scheduled, _ transaction: any StoreTransaction, _ plan: inout WritePlan
     ) throws(StoreError) -> String? {
-        let draft = draft.with(mayExist: mayExist || draft.deliverAt ?? 0 > now)
-        let app = draft.event.app
         let isLater = draft.deliverAt ?? 0 > now
+        let draft = draft.with(mayExist: mayExist || isLater)
+        let app = draft.event.app
         var refused = context.refusal(of: [draft], app: app, more: scheduled.bytes, plan)
         if refused == nil, isLater {
             refused = context.refusal(ofScheduling: scheduled.events + 1, of: app, plan)
