@@ -169,6 +169,8 @@ struct Database: Sendable {
             "log_parameter_max_length_on_error": "0",
         ]
         settings["statement_timeout"] = role == .read ? "\(Int(readSeconds))s" : "0"
+        // Workers start in tens of milliseconds, during which a transaction holds the lock of the log.
+        if role == .log { settings["max_parallel_workers_per_gather"] = "0" }
         let all = settings.sorted { $0.key < $1.key }.map { "set_config('\($0.key)', '\($0.value)', false)" }
         return Statement(
             """

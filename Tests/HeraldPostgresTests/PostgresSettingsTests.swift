@@ -48,6 +48,15 @@ struct PostgresSettingsTests {
         #expect(try store.ids() == ["a", "b"])
     }
 
+    @Test("transactions start no workers of the server, whatever its settings are")
+    func workers() throws {
+        let name = try database.sql("SELECT current_database()")
+        try database.sql("ALTER DATABASE \(name) SET max_parallel_workers_per_gather = 4")
+        let session = try Database(url: database.url).open(.log)
+        let setting = Request(Statement("SELECT current_setting('max_parallel_workers_per_gather')"))
+        #expect(try session.run(setting, seconds: Database.readSeconds).first?.text(0) == "0")
+    }
+
     @Test("limits of a role for its sessions do not end those of a drain")
     func drain() throws {
         let name = try database.sql("SELECT current_database()")
