@@ -168,7 +168,6 @@ struct Server {
             certificateLog = CertificateLog(http, hub, log)
             certificateLog.start()
             backups = BackupSchedule(settings.backups, data: settings.data, hub: hub, log: log)
-            backups?.start()
             var serving = HeraldService.Configuration()
             serving.operatorKey = settings.adminKey
             serving.requestsPerSecond = settings.requestsPerSecond
@@ -194,6 +193,8 @@ struct Server {
                 ? try BootstrapKey(
                     hub, folder: settings.store == nil ? settings.data : nil, isOnTerminal: isatty(STDERR_FILENO) == 1)
                 : nil
+            // A backup under way would keep the hub from its end after an error of the start.
+            backups?.start()
             startup.open(service)
         } catch {
             http.stop()
