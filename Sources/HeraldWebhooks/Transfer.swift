@@ -91,7 +91,7 @@ final class Transfer {
     private(set) var isRepeated = false
     /// The rule by which the address guard refused the connection.
     var refusal: String?
-    /// The request was not sent, because another process may deliver by now.
+    /// The request was not sent, because another node may deliver by now.
     var isTooLate = false
     /// The request was not sent, because this machine has no socket for it.
     var lack: CallbackOutcome.Verdict?

@@ -2,7 +2,7 @@
 
 import { drawing, h, s, show, to, t } from "./dom.js";
 import { curve, ribbon } from "./svg.js";
-import { state, tone, name, host, rate, plural, backlog } from "./format.js";
+import { state, tone, name, rate, plural, backlog } from "./format.js";
 
 const most = 12;
 
@@ -39,7 +39,7 @@ function delegate(each) {
   const bar = drawing("100 4", { class: "lag" },
     s("rect", { width: 100, height: 4, class: "track" }), s("rect", { width: behind, height: 4, class: tone(each.status) }));
   return h("li", h("a", { href: `#/delegates/${each.id}`, key: each.id },
-    h("span.clip.data", { title: each.url }, each.description ? name(each) : host(each.url)), state(each.status), bar,
+    h("span.clip.data", { title: each.url }, name(each)), state(each.status), bar,
     h("span.muted", each.lag.events > 0 ? t("{} behind", backlog(each.lag))
       : each.lag.retrying > 0 ? plural(each.lag.retrying, "retry") : "up to date")));
 }
