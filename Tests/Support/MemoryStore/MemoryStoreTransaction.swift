@@ -229,7 +229,7 @@ extension MemoryTransaction {
             let few = contents.volumes.values.filter { volume in
                 (time - DeliveryStatistics.lateness..<time).contains(volume.start) && volume.start % Volume.hour != 0
             }
-            .sorted { ($0.start, $0.key) < ($1.start, $1.key) }.prefix(limit)
+            .sorted { ($0.start, $0.app.rawValue, $0.type) < ($1.start, $1.app.rawValue, $1.type) }.prefix(limit)
             for volume in few {
                 contents.volumes[volume.key] = nil
                 let hour = volume.ofHour
