@@ -5,45 +5,55 @@ import HeraldRuntime
 ///
 /// Part of ``EventSelection``.
 package struct SubjectSelection: Hashable, Sendable {
-    private let exact: Set<ExactText>
-    /// First those that begin with no other one, in the order of their bytes. Of these a subject can only begin with the
-    /// last one that is not behind it, so a thousand prefixes cost ten comparisons for each event.
-    private let prefixes: [ExactText]
-    /// The number of prefixes that begin with no other one.
-    private let starts: Int
+    private struct Patterns: Hashable {
+        var exact: Set<ExactText> = []
+        /// First those that begin with no other one, in the order of their bytes. Of these a subject can only begin with the
+        /// last one that is not behind it, so a thousand prefixes cost ten comparisons for each event.
+        var prefixes: [ExactText] = []
+        /// The number of prefixes that begin with no other one.
+        var starts = 0
+    }
+
+    /// In a box: most delegates select no subjects, and each delegate has a choice.
+    private indirect enum Choice: Hashable {
+        case all
+        case listed(Patterns)
+    }
+
+    private let choice: Choice
 
     /// - Parameter patterns: each a subject, or with a `*` at its end a prefix; `*` alone matches every event that has
     ///   a subject. Empty for all events.
     package init(_ patterns: some Sequence<String>) {
-        var exact: Set<ExactText> = []
+        var compiled = Patterns()
         var prefixes: Set<ExactText> = []
         for pattern in patterns {
             if let prefix = Self.prefix(pattern) {
                 prefixes.insert(ExactText(prefix))
             } else {
-                exact.insert(ExactText(pattern))
+                compiled.exact.insert(ExactText(pattern))
             }
         }
-        var starts: [ExactText] = []
         var others: [ExactText] = []
         for prefix in prefixes.sorted(by: { $0.text.precedes($1.text) }) {
-            if let last = starts.last, prefix.text.begins(with: last.text) {
+            if let last = compiled.prefixes.last, prefix.text.begins(with: last.text) {
                 others.append(prefix)
             } else {
-                starts.append(prefix)
+                compiled.prefixes.append(prefix)
             }
         }
-        self.exact = exact
-        self.prefixes = starts + others
-        self.starts = starts.count
+        compiled.starts = compiled.prefixes.count
+        compiled.prefixes += others
+        choice = compiled == Patterns() ? .all : .listed(compiled)
     }
 
     /// Whether an event with this subject, or without one, matches.
     package func contains(_ subject: String?) -> Bool {
-        if isAll { return true }
+        guard case .listed(let patterns) = choice else { return true }
         guard let subject else { return false }
-        if exact.contains(ExactText(subject)) { return true }
-        let next = prefixes[..<starts].firstIndex(ascending: { subject.precedes($0.text) })
+        if patterns.exact.contains(ExactText(subject)) { return true }
+        let prefixes = patterns.prefixes[..<patterns.starts]
+        let next = prefixes.firstIndex(ascending: { subject.precedes($0.text) })
         return next > 0 && subject.begins(with: prefixes[next - 1].text)
     }
 
@@ -52,10 +62,11 @@ package struct SubjectSelection: Hashable, Sendable {
         one.isEmpty || other.isEmpty || !Set(one.map(ExactText.init)).isDisjoint(with: other.map(ExactText.init))
     }
 
-    private var isAll: Bool { exact.isEmpty && prefixes.isEmpty }
-
     /// The original patterns.
-    var patterns: Set<String> { Set(exact.map(\.text)).union(prefixes.map { $0.text + "*" }) }
+    var patterns: Set<String> {
+        guard case .listed(let patterns) = choice else { return [] }
+        return Set(patterns.exact.map(\.text)).union(patterns.prefixes.map { $0.text + "*" })
+    }
 
     /// The prefix of a pattern; `nil` if it is an exact subject.
     package static func prefix(_ pattern: String) -> String? {
