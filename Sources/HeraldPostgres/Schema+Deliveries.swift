@@ -40,7 +40,7 @@ extension Schema {
             count    bigint NOT NULL
         );
 
-        -- Events that a delegate is told again: those after `cursor`, up to `until`, from `start` on.
+        -- Events that a delegate is notified of again: those after `cursor`, up to `until`, from `start` on.
         CREATE TABLE replays (
             id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
             delegate   bigint NOT NULL,

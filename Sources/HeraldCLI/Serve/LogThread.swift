@@ -3,8 +3,8 @@ import HeraldJSON
 import HeraldRuntime
 import Synchronization
 
-/// Writes log lines, so that other threads do not wait for the reader of the log. Beyond a bound, lines are dropped. These, and
-/// those that could not be written, are counted.
+/// Writes log lines, so that other threads do not wait for the reader of the log. Beyond a bound, lines are dropped. It counts
+/// dropped lines, and lines that could not be written.
 final class LogThread: Sendable {
     static let maxWaiting = 1_000
 

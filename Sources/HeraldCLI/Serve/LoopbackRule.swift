@@ -1,4 +1,7 @@
 import HeraldCore
+import HeraldHTTP
+import HeraldRuntime
+import HeraldWebhooks
 import Synchronization
 
 /// Whether callbacks may reach this machine without a setting: only while Herald itself listens on loopback and nothing
@@ -19,5 +22,18 @@ final class LoopbackRule: Sendable {
     /// Any thread.
     var allowsCallbacks: Bool {
         isPossible && keys.withLock { $0?.isEmpty ?? false }
+    }
+}
+
+extension Server {
+    /// - Parameter allowsLoopback: whether callbacks may reach this machine without a setting.
+    static func addressGuard(
+        _ settings: Settings, port: UInt16, allowsLoopback: @escaping @Sendable () -> Bool
+    ) -> AddressGuard {
+        let own = HTTPServer.address(of: settings.listen.host).flatMap { IPAddress($0.description) }
+        return AddressGuard(
+            allow: settings.allowNetworks, deny: settings.denyNetworks, allowHosts: settings.allowHosts,
+            denyHosts: settings.denyHosts, allowLoopback: allowsLoopback(), setting: "--allow-networks",
+            ownAddresses: own.map { [($0, port)] } ?? [], interfaces: IPAddress.ofInterfaces())
     }
 }

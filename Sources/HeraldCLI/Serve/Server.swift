@@ -442,15 +442,4 @@ struct Server {
             }
         }
     }
-
-    /// - Parameter allowsLoopback: whether callbacks may reach this machine without a setting.
-    static func addressGuard(
-        _ settings: Settings, port: UInt16, allowsLoopback: @escaping @Sendable () -> Bool
-    ) -> AddressGuard {
-        let own = HTTPServer.address(of: settings.listen.host).flatMap { IPAddress($0.description) }
-        return AddressGuard(
-            allow: settings.allowNetworks, deny: settings.denyNetworks, allowHosts: settings.allowHosts,
-            denyHosts: settings.denyHosts, allowLoopback: allowsLoopback(), setting: "--allow-networks",
-            ownAddresses: own.map { [($0, port)] } ?? [], interfaces: IPAddress.ofInterfaces())
-    }
 }

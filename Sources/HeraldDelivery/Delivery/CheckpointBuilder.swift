@@ -169,7 +169,8 @@ struct CheckpointBuilder {
 
     /// Makes a partial checkpoint of the oldest attempts, and of the rows of their deliveries, if there are too many to write at
     /// once. They may be on disk before the lane positions that include them, so a restart searches for outcomes beyond
-    /// those positions. `nil` if the checkpoint must be whole (`take`).
+    /// those positions.
+    /// - Returns: `nil` if the checkpoint must be whole (`take`).
     mutating func takePart() -> Checkpoint? {
         // If nothing was published since the last checkpoint, no publisher waits for the writer, and one commit is
         // cheaper than several. A delivery that is exhausted is written with its notice.
