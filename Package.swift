@@ -47,7 +47,8 @@ let package = Package(
     ],
     targets: [
         // The multicast delegate. Knows Swift's own libraries and nothing else: any Swift platform.
-        module("Delegation")
+        module("Delegation", [.target(name: "CDelegation", condition: .when(platforms: [.linux]))]),
+        cLibrary("CDelegation"),
     ]
 )
 

@@ -220,6 +220,9 @@ private enum Compiler {
         ["-enable-upcoming-feature", $0]
     }
 
+    /// Where the module map of C functions is, which SwiftPM finds by itself.
+    private static let functions = ["-I", root.appending(path: "Sources/C/CDelegation").path]
+
     typealias Module = (module: String, code: String)
 
     /// Compiles the code as a part of the module.
@@ -231,7 +234,7 @@ private enum Compiler {
             let file = folder.appending(path: "code.swift")
             try Data(code.utf8).write(to: file)
             let options = ["-swift-version", version, "-parse-as-library", "-I", folder.path]
-            return try run(["-typecheck"] + options + features + sources + [file.path])
+            return try run(["-typecheck"] + options + features + functions + sources + [file.path])
         }
     }
 
@@ -242,7 +245,7 @@ private enum Compiler {
     ) async throws -> String {
         try await inFolder { folder in
             for module in modules { try emit(module, in: folder) }
-            try emit("Delegation", sources, features + ["-I", folder.path], in: folder)
+            try emit("Delegation", sources, features + functions + ["-I", folder.path], in: folder)
             let file = folder.appending(path: "code.swift")
             try Data(code.utf8).write(to: file)
             return try run(
@@ -250,7 +253,7 @@ private enum Compiler {
                     "-emit-sil", "-wmo", "-o", "/dev/null", "-swift-version", "6", "-warnings-as-errors",
                     "-parse-as-library",
                     "-module-name", "User", "-I", folder.path,
-                ] + options + [file.path] + files.map { root.appending(path: $0).path })
+                ] + functions + options + [file.path] + files.map { root.appending(path: $0).path })
         }
     }
 

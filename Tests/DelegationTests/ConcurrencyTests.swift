@@ -11,6 +11,15 @@ private final class Counter: Counting {
     func count() { value.add(1, ordering: .relaxed) }
 }
 
+/// Counts in another object, as long as it is whole.
+private final class ShortLived: Counting {
+    let called: Counter
+    let released: Counter
+    init(_ called: Counter, _ released: Counter) { (self.called, self.released) = (called, released) }
+    deinit { released.count() }
+    func count() { called.count() }
+}
+
 @Suite("A multicast delegate shared by threads")
 struct ConcurrencyTests {
     @Test("eight tasks add, remove, release and invoke at once, and every remaining delegate is called by all")
@@ -38,6 +47,33 @@ struct ConcurrencyTests {
         #expect(permanent.value.load(ordering: .relaxed) == 8 * rounds)
         #expect(delegates.count == 1)
         #expect(delegates.delegates.first === permanent)
+    }
+
+    @Test("a delegate that one thread releases while others call it is called as a whole or not at all")
+    func releaseDuringCalls() async {
+        let delegates = MulticastDelegate<any Counting>()
+        let (called, released, callers) = (Counter(), Counter(), Counter())
+        let rounds = 10_000
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<2 {
+                group.addTask {
+                    callers.count()
+                    while released.value.load(ordering: .relaxed) < rounds { delegates.invokeDelegates { $0.count() } }
+                }
+            }
+            group.addTask {
+                for _ in 0..<rounds {
+                    let delegate = ShortLived(called, released)
+                    delegates.addDelegate(delegate)
+                    // A reference beside the object's own count of references.
+                    weak let observed = delegate
+                    #expect(observed != nil)
+                }
+            }
+        }
+        #expect(callers.value.load(ordering: .relaxed) == 2)
+        #expect(released.value.load(ordering: .relaxed) == rounds)
+        #expect(delegates.count == 0)
     }
 
     @Test("a delegate that several threads add at once is added once")

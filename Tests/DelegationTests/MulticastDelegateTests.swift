@@ -135,6 +135,24 @@ struct MulticastDelegateTests {
         #expect(observed == nil)
     }
 
+    #if os(Linux)
+        @Test("keeps the memory of a weakly held delegate until its entry is removed, and no longer")
+        func weakMemory() {
+            let scribe = Scribe("a", record)
+            let before = _getUnownedRetainCount(scribe)
+            delegates.addDelegate(scribe)
+            #expect(_getUnownedRetainCount(scribe) == before + 1)
+            delegates.removeDelegate(scribe)
+            #expect(_getUnownedRetainCount(scribe) == before)
+            do {
+                let others = MulticastDelegate<any Listener>()
+                others.addDelegate(scribe)
+                #expect(_getUnownedRetainCount(scribe) == before + 1)
+            }
+            #expect(_getUnownedRetainCount(scribe) == before)
+        }
+    #endif
+
     @Test("releases what it holds when it is released")
     func release() {
         weak var observed: Scribe?

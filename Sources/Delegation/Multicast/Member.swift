@@ -2,8 +2,8 @@ public import Synchronization
 
 /// A member of a collection of delegates: a ``WeakMember`` or a ``StrongMember``.
 ///
-/// `@unchecked Sendable` is correct because only the atomic address changes; the runtime clears a weak reference
-/// atomically. The delegate is used where the collection promises it: on the caller's thread or on the actor of its lane.
+/// `@unchecked Sendable` is correct because only the atomic address changes, and a ``WeakReference`` is loaded atomically.
+/// The delegate is used where the collection promises it: on the caller's thread or on the actor of its lane.
 @usableFromInline
 class Member: @unchecked Sendable {
     /// The address of the object, which identifies the member in its collection; zero after its removal, so that rounds
@@ -33,24 +33,24 @@ class Member: @unchecked Sendable {
 /// to an actor. So a weak member has a reference to the object, and a copy of the rest of the delegate's bits, which own
 /// nothing. They are used only together with a strong reference to the object, which comes first in them.
 ///
-/// 40 bytes: with what the runtime keeps for a weak reference, and the place in the collection, it is less than 128.
+/// 40 bytes, besides the place in the collection.
 @usableFromInline
 final class WeakMember: Member, @unchecked Sendable {
-    @usableFromInline weak let object: AnyObject?
+    @usableFromInline let reference: WeakReference
     /// The second word of a delegate that has two: an existential of a class and its conformance. Of a larger one, the
     /// address of a copy, plus 1 to say so. (Words and copies are aligned, so that this bit is free.)
     @usableFromInline let word: UInt
 
     @usableFromInline
     init(_ object: AnyObject, word: UInt) {
-        self.object = object
+        reference = WeakReference(object)
         self.word = word
         super.init(Member.address(of: object))
     }
 
     deinit { if word & 1 != 0 { UnsafeMutableRawPointer(bitPattern: word & ~1)?.deallocate() } }
 
-    @usableFromInline override var isAlive: Bool { object != nil }
+    @usableFromInline override var isAlive: Bool { reference.load() != nil }
 
     @inlinable
     convenience init<Delegate>(_ delegate: Delegate) {
@@ -72,7 +72,7 @@ final class WeakMember: Member, @unchecked Sendable {
     /// The delegate, or `nil` if it was released.
     @inlinable @inline(__always)
     func load<Delegate>(_: Delegate.Type) -> Delegate? {
-        guard let object else { return nil }
+        guard let object = reference.load() else { return nil }
         // The retained reference becomes the ownership that the bits lack.
         var bits = (Unmanaged.passRetained(object).toOpaque(), word)
         if MemoryLayout<Delegate>.size > MemoryLayout.size(ofValue: bits) {

@@ -26,8 +26,8 @@
 ///   ``removeDelegate(_:)`` has returned. On one thread or actor no call begins afterwards. For delegates that belong to
 ///   different actors there is ``SharedMulticastDelegate``.
 ///
-/// A round of n weakly held delegates costs one uncontended lock and n loads of a weak reference. Adding, finding and
-/// removing take constant time.
+/// A round of n weakly held delegates costs one uncontended lock, and for each delegate a reference during its call. Adding,
+/// finding and removing take constant time.
 public final class MulticastDelegate<Delegate> {
     @usableFromInline let membership = Membership()
     @usableFromInline let key: (@Sendable (Delegate) -> AnyHashable)?
