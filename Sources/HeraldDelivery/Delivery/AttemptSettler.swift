@@ -78,9 +78,8 @@ final class AttemptSettler {
                 dueAt: timers.wall + delay / 1_000_000, isReplay: isReplay, isNamed: isNamed)
         case .exhausted(let attempts, let uncounted):
             counters.exhausted()
-            callback.lane.gaveUp(key.event)
             ledger.giveUp(
-                key, attempts: attempts, uncounted: uncounted, .exhausted, at: timers.wall,
+                key, of: callback.lane, attempts: attempts, uncounted: uncounted, .exhausted, at: timers.wall,
                 isReplay: callback.isReplay)
             // Failures of service events publish no further service events.
             guard !ServiceFamily.isOne(callback.event.type) else { return }
@@ -94,8 +93,8 @@ final class AttemptSettler {
                 callback.lane, key.event, attempts: row?.attempts ?? callback.attempts + 1,
                 uncounted: row?.uncounted ?? 1, dueAt: timers.wall, isReplay: isReplay, isNamed: isNamed)
         case .dropped(let attempts):
-            callback.lane.gaveUp(key.event)
-            ledger.giveUp(key, attempts: attempts, .dropped, at: timers.wall, isReplay: callback.isReplay)
+            ledger.giveUp(
+                key, of: callback.lane, attempts: attempts, .dropped, at: timers.wall, isReplay: callback.isReplay)
         }
     }
 

@@ -328,7 +328,7 @@ final class AttemptStarter {
                 ledger.end(key)
             } else {
                 ledger.giveUp(
-                    key, attempts: row.attempts, event.isDamaged ? .damaged : .unwanted, at: timers.wall,
+                    key, of: lane, attempts: row.attempts, event.isDamaged ? .damaged : .unwanted, at: timers.wall,
                     isReplay: row.isReplay)
             }
             ledger.touched(lane)

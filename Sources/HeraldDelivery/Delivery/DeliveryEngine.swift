@@ -240,9 +240,11 @@ final class DeliveryEngine {
 
     /// Makes a delivery again now; the store has a row for it.
     private func redeliver(_ delivery: WaitingDelivery) {
-        guard let lane = lanes[delivery.delegate], !lane.isGone else {
+        let known = lanes[delivery.delegate]
+        guard let lane = known, !lane.isGone else {
             // A delegate that is gone receives no further deliveries.
-            return ledger.giveUp(delivery.key, attempts: 0, .dropped, at: timers.exactWall, isReplay: true)
+            return ledger.giveUp(
+                delivery.key, of: known, attempts: 0, .dropped, at: timers.exactWall, isReplay: true)
         }
         // The timer of its last plan may be set for days.
         if lane.rows[delivery.event] != nil { timers.forget(1, lanes) }
@@ -257,11 +259,13 @@ final class DeliveryEngine {
     /// Drops a delivery, as the store's row already says.
     private func drop(_ key: DeliveryKey) {
         guard let lane = lanes[key.delegate] else { return }
-        lane.gaveUp(key.event)
-        guard let row = lane.waiting.drop(key.event) else { return changed(lane) }
+        guard let row = lane.waiting.drop(key.event) else {
+            lane.gaveUp(key.event)
+            return changed(lane)
+        }
         timers.forget(1, lanes)
         // Writes the row again: a checkpoint made before this message arrived may have reset it.
-        ledger.giveUp(key, attempts: row.attempts, .dropped, at: timers.exactWall, isReplay: row.isReplay)
+        ledger.giveUp(key, of: lane, attempts: row.attempts, .dropped, at: timers.exactWall, isReplay: row.isReplay)
         if !row.isOpen { awaited.withdraw(key) }
         changed(lane)
     }

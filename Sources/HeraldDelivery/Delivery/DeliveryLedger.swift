@@ -110,12 +110,14 @@ final class DeliveryLedger {
     }
 
     /// - Parameters:
+    ///   - lane: the delegate's; `nil` if it was removed.
     ///   - state: a final state.
     ///   - time: milliseconds since 1970 UTC.
     func giveUp(
-        _ key: DeliveryKey, attempts: Int, uncounted: Int = 0, _ state: WaitingDelivery.State, at time: Int64,
-        isReplay: Bool
+        _ key: DeliveryKey, of lane: Lane?, attempts: Int, uncounted: Int = 0, _ state: WaitingDelivery.State,
+        at time: Int64, isReplay: Bool
     ) {
+        lane?.gaveUp(key.event)
         let row = WaitingDelivery(
             delegate: key.delegate, event: key.event, attempts: attempts, dueAt: time, state: state,
             isReplay: isReplay, uncounted: uncounted)

@@ -201,7 +201,7 @@ final class LaneKeeper {
         timers.forget(waiting.count, lanes)
         for (event, row) in waiting {
             ledger.giveUp(
-                DeliveryKey(delegate: lane.key, event: event), attempts: row.attempts, .dropped,
+                DeliveryKey(delegate: lane.key, event: event), of: lane, attempts: row.attempts, .dropped,
                 at: timers.exactWall, isReplay: row.isReplay)
         }
         for replay in replays { ledger.endReplay(replay, of: lane.key) }

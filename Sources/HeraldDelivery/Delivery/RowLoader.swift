@@ -80,7 +80,8 @@ final class RowLoader {
         for row in ended {
             let key = DeliveryKey(delegate: lane.key, event: row.event)
             if wasGone {
-                ledger.giveUp(key, attempts: row.attempts, .dropped, at: timers.exactWall, isReplay: row.isReplay)
+                ledger.giveUp(
+                    key, of: lane, attempts: row.attempts, .dropped, at: timers.exactWall, isReplay: row.isReplay)
             } else {
                 ledger.end(key)
             }

@@ -302,6 +302,47 @@ struct RequestTests {
         #expect(bench.checkpoint()?.ended == [key])
     }
 
+    @Test("a row that is given up during the first attempt ends when this one succeeds")
+    func givenUpDuringFirstAttempt() throws {
+        let key = DeliveryKey(delegate: 1, event: 1)
+        let again = WaitingDelivery(delegate: 1, event: 1, attempts: 0, dueAt: 0, state: .retrying, isReplay: true)
+        let none = WebhookDelegate(1) { $0.events = [.exact("other")] }
+        let gone = WebhookDelegate(1, status: .gone) { $0.maxInFlight = 1 }
+        let cases: [(WaitingDelivery.State, (EngineBench) -> Void)] = [
+            (
+                .unwanted,
+                {
+                    $0.set(none)
+                    $0.engine.receive(.redeliver(again))
+                }
+            ),
+            (
+                .dropped,
+                {
+                    $0.engine.receive(.redeliver(again))
+                    $0.set(gone)
+                }
+            ),
+            (
+                .dropped,
+                {
+                    $0.set(gone)
+                    $0.engine.receive(.redeliver(again))
+                }
+            ),
+        ]
+        for (state, giveUp) in cases {
+            let bench = try EngineBench(WebhookDelegate(1) { $0.maxInFlight = state == .unwanted ? 2 : 1 })
+            bench.publishAndTurn()
+            giveUp(bench)
+            bench.turn()
+            #expect(bench.open(1) == [1])
+            #expect(bench.checkpoint()?.waiting.map(\.state) == [state])
+            bench.finish()
+            #expect(bench.checkpoint()?.ended == [key])
+        }
+    }
+
     @Test("a replay runs beside the lane, which takes turns with it")
     func replay() throws {
         let world = try World()
