@@ -176,7 +176,7 @@ final class EventDistributor {
             if drop(event, of: lane), wasWanted { missed += 1 }
         }
         lane.waiting.end(through: last)
-        if !rows.isEmpty || lane.waiting.isCrowded { ledger.touched(lane) }
+        if lane.waiting.isCrowded { ledger.touched(lane) }
         record(missed: missed, of: lane.key, cause)
         starter.enqueue(lane)
     }
@@ -184,6 +184,7 @@ final class EventDistributor {
     /// Ends a delivery that has a row.
     private func drop(_ event: LogPosition, of lane: Lane) -> Bool {
         guard lane.waiting.drop(event) != nil else { return false }
+        ledger.touched(lane)
         timers.forget(1, lanes)
         let key = DeliveryKey(delegate: lane.key, event: event)
         ledger.end(key)

@@ -250,6 +250,20 @@ struct TrimTests {
         #expect(world.process.loops[0].engine.board.entry(key) == nil)
     }
 
+    @Test("a delivery that was requested again while its event was removed is not shown any more")
+    func removedMeanwhile() throws {
+        let bench = try EngineBench(WebhookDelegate(1, start: 5), settled: 5, backlog: 5)
+        bench.engine.receive(
+            .redeliver(
+                WaitingDelivery(delegate: 1, event: 2, attempts: 0, dueAt: 0, state: .retrying, isReplay: true)))
+        _ = bench.checkpoint()
+        #expect(bench.engine.board.entry(1)?.retrying == 1)
+        let after = try #require(bench.reads.first)
+        bench.engine.receive(.page(after: after, EventBatch(first: 5, events: [bench.log[4]])))
+        #expect(bench.checkpoint()?.ended == [DeliveryKey(delegate: 1, event: 2)])
+        #expect((bench.engine.board.entry(1)?.retrying ?? 0) == 0)
+    }
+
     @Test("open deliveries of a removed event end normally")
     func open() throws {
         let world = try World()
