@@ -122,6 +122,25 @@ struct SvixListTests {
         #expect(try await herald.get("\(path)/endpoint/first/stats?until=1969-01-01T00:00:00Z").integer("success") == 0)
     }
 
+    @Test("attempts name an endpoint that was deleted")
+    func deletedEndpoint() async throws {
+        let receiver = try Receiver()
+        defer { receiver.close() }
+        let herald = try await SvixTests.start()
+        _ = try await herald.post(SvixTests.root + "/app", #"{"name": "Acme", "uid": "acme"}"#)
+        let path = SvixTests.root + "/app/acme"
+        let made = try await herald.post(path + "/endpoint", #"{"url": "\#(receiver.url("/hook"))", "uid": "first"}"#)
+        _ = try await herald.post(path + "/msg", #"{"eventType": "a.b", "eventId": "m1", "payload": {}}"#)
+        _ = try await herald.get(path + "/attempt/msg/m1") { $0.data.count == 1 }
+        let deleted = try await herald.send("DELETE", path + "/endpoint/first")
+        #expect(deleted.status == 204, "\(deleted.text)")
+        let listed = try await herald.get(path + "/attempt/msg/m1").data
+        #expect(listed.map { $0["endpointId"]?.string } == [made.id])
+        let attempt = listed.first?["id"]?.string ?? ""
+        let shown = try await herald.get("\(path)/msg/m1/attempt/\(attempt)")
+        #expect(shown.string("endpointId") == made.id, "\(shown.text)")
+    }
+
     @Test("with little memory large messages of an endpoint come in small pages, with their payloads")
     func large() async throws {
         let receiver = try Receiver()

@@ -35,7 +35,7 @@ extension SvixEndpoints {
             call.send(found, next: next.map { call.sealed($0, .attempt) }) { one, json in
                 json.svixMembers(
                     of: one.attempt, id: call.seal.id(of: one.attempt, app: call.app), messageID: one.messageID,
-                    delegate, showsContent)
+                    to: (delegate.id, delegate.settings.url), showsContent)
             }
         }
     }
@@ -56,12 +56,14 @@ extension SvixEndpoints {
                 attempt.id < before && conditions.match(attempt.record)
                     && (delegate.map { $0 == attempt.record.delegate } ?? true)
             }
-            let shown = Array(found.prefix(page.limit))
-            let next = found.count > page.limit ? shown.last.map { call.sealed($0.id, .attempt) } : nil
-            call.send(shown, next: next) { attempt, json in
+            let shown = try found.prefix(page.limit).map { attempt in
+                (attempt: attempt, endpoint: try receiver(of: attempt, reader))
+            }
+            let next = found.count > page.limit ? shown.last.map { call.sealed($0.attempt.id, .attempt) } : nil
+            call.send(shown, next: next) { one, json in
                 json.svixMembers(
-                    of: attempt, id: call.seal.id(of: attempt, app: call.app), messageID: id,
-                    hub.committed.registry.delegate(key: attempt.record.delegate), showsContent)
+                    of: one.attempt, id: call.seal.id(of: one.attempt, app: call.app), messageID: id, to: one.endpoint,
+                    showsContent)
             }
         }
     }
@@ -77,12 +79,16 @@ extension SvixEndpoints {
             guard let attempt = try reader.attempts(event: logged.sequence).first(where: { $0.id == number }) else {
                 throw Problem.svixNotFound("attempt", attemptID)
             }
-            call.send {
-                $0.svixMembers(
-                    of: attempt, id: attemptID, messageID: id,
-                    hub.committed.registry.delegate(key: attempt.record.delegate))
-            }
+            let endpoint = try receiver(of: attempt, reader)
+            call.send { $0.svixMembers(of: attempt, id: attemptID, messageID: id, to: endpoint) }
         }
+    }
+
+    /// The endpoint of an attempt; one that was deleted has no URL.
+    private func receiver(of attempt: StoredAttempt, _ reader: any StoreReader) throws -> (id: String, url: String) {
+        let key = attempt.record.delegate
+        if let delegate = hub.committed.registry.delegate(key: key) { return (delegate.id, delegate.settings.url) }
+        return (try reader.deletedDelegateID(key) ?? "", "")
     }
 
     /// The endpoints of a message. A message has few, so that the list is one page.
@@ -178,14 +184,14 @@ extension JSONObjectWriter {
     }
 
     fileprivate mutating func svixMembers(
-        of attempt: StoredAttempt, id: String, messageID: String, _ delegate: WebhookDelegate?,
+        of attempt: StoredAttempt, id: String, messageID: String, to endpoint: (id: String, url: String),
         _ showsContent: Bool = true
     ) {
         let record = attempt.record
         member("id", id)
         member("msgId", messageID)
-        member("endpointId", delegate?.id ?? "")
-        member("url", delegate?.settings.url ?? "")
+        member("endpointId", endpoint.id)
+        member("url", endpoint.url)
         member("status", record.succeeded ? 0 : 2)
         member("statusText", record.succeeded ? "success" : "fail")
         member("responseStatusCode", record.status ?? 0)
