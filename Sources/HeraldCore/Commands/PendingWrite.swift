@@ -62,6 +62,8 @@ extension PendingWrite: RequestCommand {
         }
         // An event of another source may have the id, and the scheduled one is published under another id then.
         if let logged, logged.hasSource(of: found.event) { return .failed(.alreadyPublished(id: id)) }
+        let other = found.event.qualified().id
+        if try transaction.event(app: app, id: other) != nil { return .failed(.alreadyPublished(id: other)) }
         switch action {
         case .move(let dueAt):
             // A time that was not given is that of the delivery.

@@ -257,6 +257,21 @@ struct PendingTests {
         await bench.stop()
     }
 
+    @Test("an event that was published at once under an id with its source is not moved or cancelled")
+    func publishedUnderOtherID() async throws {
+        let bench = try bench()
+        _ = try await bench.hub.publish([draft("a", in: 1_000)])
+        let other = Event("a.b", id: "a", attributes: [KeyValue("source", "/a")])
+        let posted = try await bench.hub.publish([EventDraft(event: other, mayExist: true), draft("a", in: nil)])
+        #expect(posted.map(\.disposition) == [.accepted, .accepted])
+        #expect(await change(bench, "a", .move(to: clock.wall + 2_000))?.problem == .alreadyPublished)
+        #expect(await change(bench, "a", .cancel)?.problem == .alreadyPublished)
+        clock.advance(seconds: 1)
+        try await eventually("the row is removed") { bench.hub.committed.pending.total == 0 }
+        #expect(log.count == 2)
+        await bench.stop()
+    }
+
     @Test("a transaction that fails, or whose outcome is unknown, publishes each event once")
     func failures() async throws {
         let bench = try bench()
