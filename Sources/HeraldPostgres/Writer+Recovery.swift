@@ -187,10 +187,13 @@ extension Writer {
         OR EXISTS (SELECT 1 FROM waiting w WHERE w.event = n AND w.delegate = l.delegate))
         """
 
-    /// And what was written since their position was.
+    /// And what was written since their position was. A replay or a redelivery may be far ahead of its lane: the lane's row would
+    /// then span all events in between, so these do not count, and the lane delivers their events, too.
     private static let decidedAhead = """
         SELECT a.delegate, a.event FROM attempts_ahead h JOIN attempts a ON a.id BETWEEN h.first AND h.last
-        JOIN lanes l ON l.delegate = a.delegate AND a.event > l.position WHERE a.status BETWEEN 200 AND 299
+        JOIN lanes l ON l.delegate = a.delegate AND a.event > l.position
+        WHERE a.status BETWEEN 200 AND 299 AND a.is_replay IS NULL
         UNION SELECT w.delegate, w.event FROM lanes l JOIN waiting w ON w.delegate = l.delegate AND w.event > l.position
+        WHERE w.is_replay & 3 = 0 OR w.is_replay & 8 = 8
         """
 }

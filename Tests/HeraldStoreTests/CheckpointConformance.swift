@@ -439,6 +439,33 @@ struct CheckpointConformance {
         #expect(Set(decided) == Set([3, 4, 5].map { DeliveryKey(delegate: 1, event: $0) }))
     }
 
+    @Test(
+        "replays and redeliveries far ahead of a lane are not decided, so that its row does not span the log",
+        arguments: [StoreKind.sqlite, .postgres])
+    func replayedAhead(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        try fixture.append((1...9).map { Event(id: "e\($0)") })
+        try fixture.set(WebhookDelegate(1))
+        try fixture.write { $0.lanes = [LanePosition(delegate: 1, cursor: 1, position: 1)] }
+        var replayed = attempt(1, 5)
+        replayed.isReplay = true
+        var requestedAgain = WaitingDelivery(
+            delegate: 1, event: 4, attempts: 0, dueAt: 1, state: .retrying, isReplay: true)
+        requestedAgain.isFirst = true
+        try fixture.write {
+            $0.attempts = [replayed]
+            $0.waiting = [
+                WaitingDelivery(delegate: 1, event: 3, attempts: 1, dueAt: 1, state: .retrying), requestedAgain,
+                WaitingDelivery(delegate: 1, event: 7, attempts: 0, dueAt: 1, state: .retrying, isReplay: true),
+                WaitingDelivery(delegate: 1, event: 8, attempts: 1, dueAt: 1, state: .dropped, isReplay: true),
+                WaitingDelivery(
+                    delegate: 1, event: 9, attempts: 0, dueAt: 1, state: .retrying, isReplay: true, isNamed: true),
+            ]
+        }
+        let decided = try fixture.restart().decided
+        #expect(Set(decided) == Set([3, 4].map { DeliveryKey(delegate: 1, event: $0) }))
+    }
+
     @Test("every kind of failure is stored", arguments: StoreKind.allCases)
     func failures(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)

@@ -191,13 +191,15 @@ package final class PostgresMoveEnd: MoveEnd {
     }
 
     /// Where all lanes have one common position, those of shards that are farther get a row: from their position, up to where
-    /// something is decided beyond it. Where attempts are ahead of a row, as after a crash, it is brought up to them.
+    /// something is decided beyond it. Where attempts are ahead of a row, as after a crash, it is brought up to them, but not to
+    /// replays (`Writer.decidedAhead`).
     private static let lanes = """
         SELECT l.delegate, l.cursor, greatest(l.position, ahead.event,
-            (SELECT max(event) FROM waiting w WHERE w.delegate = l.delegate)) AS position
+            (SELECT max(event) FROM waiting w WHERE w.delegate = l.delegate
+                AND (w.is_replay & 3 = 0 OR w.is_replay & 8 = 8))) AS position
         FROM lanes l LEFT JOIN (
             SELECT a.delegate, max(a.event) AS event FROM attempts_ahead h JOIN attempts a ON a.id BETWEEN h.first AND h.last
-            WHERE a.status BETWEEN 200 AND 299 GROUP BY a.delegate
+            WHERE a.status BETWEEN 200 AND 299 AND a.is_replay IS NULL GROUP BY a.delegate
         ) AS ahead ON ahead.delegate = l.delegate
         UNION ALL SELECT d.key, s.settled, greatest(s.settled, decided.event)
         FROM delegates d JOIN shards s ON s.shard = d.key % \(Shards.count)
