@@ -112,7 +112,7 @@ extension Writer {
 
     static func requestsOfLanes(maxRows: Int) -> [Request] {
         let waiting = [recovered, crowded].map { Request($0) { $0.add(maxRows) } }
-        return ofLanes.map { Request($0) } + waiting
+        return ofLanes.map { Request($0) } + waiting + [Request(givenUpAhead)]
     }
 
     /// - Parameter rows: of `requestsOfLanes`.
@@ -137,6 +137,9 @@ extension Writer {
             try WaitingDelivery.recovered(row, damaged)
         }
         recovery.crowded = try numbers(rows[9], in: "waiting", damaged).mapValues(LaneBacklog.init)
+        recovery.givenUp = try rows[10].readable(in: "waiting", key: 0...1, damaged) { row throws(StoreError) in
+            try DeliveryKey(row)
+        }
         return recovery
     }
 
@@ -196,4 +199,10 @@ extension Writer {
         UNION SELECT w.delegate, w.event FROM lanes l JOIN waiting w ON w.delegate = l.delegate AND w.event > l.position
         WHERE w.is_replay & 3 = 0 OR w.is_replay & 8 = 8
         """
+
+    private static let givenUpAhead = Statement(
+        """
+        SELECT w.delegate, w.event FROM lanes l JOIN waiting w ON w.delegate = l.delegate AND w.event > l.position
+        WHERE w.state <> 1 AND w.is_replay & 3 <> 0 AND w.is_replay & 8 = 0
+        """)
 }

@@ -96,6 +96,9 @@ extension SQLiteStore {
         let crowded = try Statement(connection, WaitingDelivery.crowded).bound(maxRows)
         recovery.crowded = try numbers(crowded, in: "waiting", damaged).mapValues(LaneBacklog.init)
         recovery.decided = try decided(connection, settled, recovery.lanes, damaged)
+        recovery.givenUp = try Statement(connection, givenUpAhead).readableRows(in: "waiting", key: 0...1, damaged) {
+            row throws(StoreError) in try DeliveryKey(row)
+        }
         recovery.replays = try Statement(connection, "SELECT \(Replay.columns) FROM replays ORDER BY id")
             .readableRows(in: "replays", damaged) { row throws(StoreError) in try Replay(row) }
         let unannounced = try Statement(connection, "SELECT delegate, count FROM unannounced")
@@ -167,5 +170,11 @@ extension SQLiteStore {
             AND status BETWEEN 200 AND 299 AND is_replay IS NULL
         UNION SELECT waiting.delegate, waiting.event FROM lanes CROSS JOIN waiting ON waiting.delegate = lanes.delegate
         WHERE waiting.event > lanes.position AND (is_replay & 3 = 0 OR is_replay & 8 = 8)
+        """
+
+    /// Redeliveries that are not decided and have ended without success.
+    static let givenUpAhead = """
+        SELECT waiting.delegate, waiting.event FROM lanes CROSS JOIN waiting ON waiting.delegate = lanes.delegate
+        WHERE waiting.event > lanes.position AND state <> 1 AND is_replay & 3 <> 0 AND is_replay & 8 = 0
         """
 }

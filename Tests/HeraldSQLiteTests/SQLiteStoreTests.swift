@@ -409,8 +409,8 @@ struct SQLiteStoreTests {
         let connection = try #require(store.writer?.connection)
         let statements = [
             SQLiteStore.decidedAtCommonPosition, SQLiteStore.decidedOfLane, SQLiteStore.decidedAhead,
-            AttemptHeads.later, AttemptList.ofDelegate, GapTable.span, RetentionQueries.eventSizes,
-            RetentionQueries.attempts,
+            SQLiteStore.givenUpAhead, AttemptHeads.later, AttemptList.ofDelegate, GapTable.span,
+            RetentionQueries.eventSizes, RetentionQueries.attempts,
         ]
         let shared: [SharedStatement] = [
             .log(.removeAttemptsBefore), .log(.removeAttemptsThrough), .log(.removeWaitingOfRange), .log(.removeMarks),

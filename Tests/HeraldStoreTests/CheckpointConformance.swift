@@ -462,8 +462,9 @@ struct CheckpointConformance {
                     delegate: 1, event: 9, attempts: 0, dueAt: 1, state: .retrying, isReplay: true, isNamed: true),
             ]
         }
-        let decided = try fixture.restart().decided
-        #expect(Set(decided) == Set([3, 4].map { DeliveryKey(delegate: 1, event: $0) }))
+        let found = try fixture.restart()
+        #expect(Set(found.decided) == Set([3, 4].map { DeliveryKey(delegate: 1, event: $0) }))
+        #expect(found.givenUp == [DeliveryKey(delegate: 1, event: 8)])
     }
 
     @Test("every kind of failure is stored", arguments: StoreKind.allCases)

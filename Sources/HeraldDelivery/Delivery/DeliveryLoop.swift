@@ -266,6 +266,7 @@ extension LaneRecovery {
         for delivery in waiting { change(delivery.delegate) { $0.waiting.append(delivery) } }
         for (delegate, backlog) in crowded { change(delegate) { $0.backlog = backlog } }
         for delivery in decided { change(delivery.delegate) { $0.decided.insert(delivery.event) } }
+        for delivery in givenUp { change(delivery.delegate) { $0.givenUp.insert(delivery.event) } }
         for replay in replays { change(replay.delegate) { $0.replays.append(replay) } }
         for (delegate, count) in unannounced { change(delegate) { $0.unannounced = count } }
         return lanes

@@ -9,6 +9,7 @@ final class LaneKeeper {
         /// Rows that are not in `waiting`, because there are many.
         var backlog: LaneBacklog?
         var decided: Set<LogPosition> = []
+        var givenUp: Set<LogPosition> = []
         var replays: [Replay] = []
         /// Missed deliveries that were not announced yet.
         var unannounced = 0
@@ -112,6 +113,7 @@ final class LaneKeeper {
             position: restored.position?.position ?? routed(delegate.key), decided: restored.decided, now: now,
             nextProbe: delegate.state.failingSince == nil ? now : reserveProbe(now),
             outage: delegate.state.failingSince.map { max(0, timers.exactWall - $0) } ?? 0, maxWaiting: maxWaiting)
+        for event in restored.givenUp { lane.gaveUp(event) }
         if let backlog = restored.backlog { lane.waiting.begin(backlog) }
         if restored.waiting.count > Self.fewRetries || restored.backlog != nil { lane.flow.resumed(now: now) }
         return lane

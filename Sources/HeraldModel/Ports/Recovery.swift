@@ -42,6 +42,9 @@ package struct LaneRecovery: Sendable {
     /// Deliveries beyond their lane's cursor (its row's, or the position of its shard) that need nothing more: delivered,
     /// waiting in a row, or exhausted. So a restart skips them.
     package var decided: [DeliveryKey] = []
+    /// Redeliveries beyond the position of their lane that have ended without success. The lane still makes the deliveries of their
+    /// events.
+    package var givenUp: [DeliveryKey] = []
     /// Replays that have not ended, oldest first.
     package var replays: [Replay] = []
     /// The missed deliveries of each delegate that were not announced yet.
@@ -58,6 +61,7 @@ extension LaneRecovery {
         part.waiting.removeAll { !shards.contains($0.delegate) }
         part.crowded = crowded.filter { shards.contains($0.key) }
         part.decided.removeAll { !shards.contains($0.delegate) }
+        part.givenUp.removeAll { !shards.contains($0.delegate) }
         part.replays.removeAll { !shards.contains($0.delegate) }
         part.unannounced = unannounced.filter { shards.contains($0.key) }
         return part

@@ -302,6 +302,23 @@ struct RequestTests {
         #expect(bench.checkpoint()?.ended == [key])
     }
 
+    @Test("so is one that was given up before a restart")
+    func givenUpBeforeRestart() throws {
+        let bench = try EngineBench(settled: 2, backlog: 2)
+        bench.set(
+            WebhookDelegate(1),
+            restored: .init(position: LanePosition(delegate: 1, cursor: 0, position: 0), givenUp: [2]))
+        bench.turn()
+        bench.answerReads()
+        bench.deliverAll()
+        while !bench.reads.isEmpty {
+            bench.answerReads()
+            bench.deliverAll()
+        }
+        #expect(bench.delivered == 2)
+        #expect(bench.checkpoint()?.ended == [DeliveryKey(delegate: 1, event: 2)])
+    }
+
     @Test("a row that is given up during the first attempt ends when this one succeeds")
     func givenUpDuringFirstAttempt() throws {
         let key = DeliveryKey(delegate: 1, event: 1)
