@@ -62,8 +62,8 @@ package final class StorageHealth: Sendable {
         /// Monotonic nanoseconds.
         let start: Int64
         var refused = 0
-        var reportsCommits = false
-        var reportsCheckpoints = false
+        /// The parts whose failure is reported.
+        var reported: Set<Part> = []
     }
 
     private struct State {
@@ -84,6 +84,15 @@ package final class StorageHealth: Sendable {
         var nextUnfollowed: Int64 = .min
         /// When the next app that stores most is reported, in monotonic nanoseconds.
         var nextCrowded: Int64 = .min
+
+        /// Begins an outage, or continues it.
+        /// - Returns: whether the failure of this part is new in it.
+        mutating func fails(_ part: Part, refused: Int = 0, at now: Int64) -> Bool {
+            var current = outage ?? Outage(start: now)
+            defer { outage = current }
+            current.refused += refused
+            return current.reported.insert(part).inserted
+        }
     }
 
     private let state = Mutex(State())
@@ -153,24 +162,15 @@ package final class StorageHealth: Sendable {
     /// respond, or is not the one that was opened: the writer finds that, too.
     /// - Parameter now: monotonic nanoseconds.
     func readFailed(_ error: StoreError, at now: Int64) {
-        let change: Change
-        let next: WritableKeyPath<State, Int64>
         switch error {
         case .unavailable, .lost, .replaced: return
-        case .unreadable:
-            change = .unreadable(error)
-            next = \.nextUnreadable
-        default:
-            change = .unread(error)
-            next = \.nextUnread
+        default: state.withLock { $0.failedReads += 1 }
         }
-        let isDue = state.withLock { state in
-            state.failedReads += 1
-            guard now >= state[keyPath: next] else { return false }
-            state[keyPath: next] = now + Self.unreadableInterval
-            return true
+        if case .unreadable = error {
+            report(.unreadable(error), \.nextUnreadable, at: now)
+        } else {
+            report(.unread(error), \.nextUnread, at: now)
         }
-        if isDue { observers.invokeDelegates { $0.storageChanged(change) } }
     }
 
     /// Call it when the size of the log removes events before their age. One thread at a time.
@@ -180,8 +180,21 @@ package final class StorageHealth: Sendable {
     func crowded(at now: Int64, _ largest: () -> (app: App, bytes: Int64, total: Int64)?) {
         guard state.withLock({ now >= $0.nextCrowded }), let (app, bytes, total) = largest() else { return }
         state.withLock { $0.nextCrowded = now + Self.crowdedInterval }
-        observers.invokeDelegates { $0.storageChanged(.crowded(app, bytes: bytes, total: total)) }
+        notify(.crowded(app, bytes: bytes, total: total))
     }
+
+    /// Reports a change, once a minute at most.
+    /// - Parameter next: when the next one is reported.
+    private func report(_ change: Change, _ next: WritableKeyPath<State, Int64>, at now: Int64) {
+        let isDue = state.withLock { state in
+            guard now >= state[keyPath: next] else { return false }
+            state[keyPath: next] = now + Self.unreadableInterval
+            return true
+        }
+        if isDue { notify(change) }
+    }
+
+    private func notify(_ change: Change) { observers.invokeDelegates { $0.storageChanged(change) } }
 
     // MARK: The writer's thread
 
@@ -216,13 +229,9 @@ package final class StorageHealth: Sendable {
             let isNew = state.withLock { state in
                 state.failedCheckpoints += 1
                 state.checkpointFailure = error
-                var outage = state.outage ?? Outage(start: now)
-                defer { state.outage = outage }
-                if outage.reportsCheckpoints { return false }
-                outage.reportsCheckpoints = true
-                return true
+                return state.fails(.checkpoints, at: now)
             }
-            if isNew { observers.invokeDelegates { $0.storageChanged(.failed(.checkpoints, error)) } }
+            if isNew { notify(.failed(.checkpoints, error)) }
         }
     }
 
@@ -236,7 +245,7 @@ package final class StorageHealth: Sendable {
         default: break
         }
         state.withLock { $0.followFailure = error }
-        reportUnfollowed(error, at: now)
+        report(.unfollowed(error), \.nextUnfollowed, at: now)
     }
 
     /// Call it when delegates could not be acquired from other processes, or released to them. It is tried again each second, but
@@ -246,17 +255,8 @@ package final class StorageHealth: Sendable {
         switch error {
         case .unavailable, .unknown, .outdated, .replaced: break
         case .unreadable: requestFailed(error, at: now)
-        default: reportUnfollowed(error, at: now)
+        default: report(.unfollowed(error), \.nextUnfollowed, at: now)
         }
-    }
-
-    private func reportUnfollowed(_ error: StoreError, at now: Int64) {
-        let isDue = state.withLock { state in
-            guard now >= state.nextUnfollowed else { return false }
-            state.nextUnfollowed = now + Self.unreadableInterval
-            return true
-        }
-        if isDue { observers.invokeDelegates { $0.storageChanged(.unfollowed(error)) } }
     }
 
     /// Call it when all that is known to be committed was read.
@@ -266,8 +266,7 @@ package final class StorageHealth: Sendable {
     private func recover(at now: Int64, _ hasRoom: () -> Bool) {
         let mayRecover = state.withLock { $0.outage != nil && $0.commitFailure == nil && $0.checkpointFailure == nil }
         guard mayRecover, hasRoom(), let outage = state.withLock({ $0.outage.take() }) else { return }
-        let duration = (now - outage.start) / 1_000_000
-        observers.invokeDelegates { $0.storageChanged(.recovered(milliseconds: duration, refused: outage.refused)) }
+        notify(.recovered(milliseconds: (now - outage.start) / 1_000_000, refused: outage.refused))
     }
 
     /// Call it after a transaction failed.
@@ -278,14 +277,9 @@ package final class StorageHealth: Sendable {
         let isNew = state.withLock { state in
             state.lastAttempt = now
             state.commitFailure = error
-            var outage = state.outage ?? Outage(start: now)
-            outage.refused += refused
-            defer { state.outage = outage }
-            if outage.reportsCommits || state.loss != nil { return false }
-            outage.reportsCommits = true
-            return true
+            return state.fails(.commits, refused: refused, at: now) && state.loss == nil
         }
-        if isNew { observers.invokeDelegates { $0.storageChanged(.failed(.commits, error)) } }
+        if isNew { notify(.failed(.commits, error)) }
     }
 
     /// Call it when the open files are no longer in the folder.
@@ -294,7 +288,7 @@ package final class StorageHealth: Sendable {
             defer { state.loss = state.loss ?? error }
             return state.loss == nil
         }
-        if isNew { observers.invokeDelegates { $0.storageChanged(.lost(error)) } }
+        if isNew { notify(.lost(error)) }
     }
 
     /// Whether a probe of the storage is due.
