@@ -89,8 +89,6 @@ struct PullTrim: StoreCommand {
         }
         return Self.partCost + released + rows.count
     }
-
-    func refuse(_ refusal: HubError) {}
 }
 
 /// The counts of missed deliveries of pull delegates. They are announced at most once a minute for each. Any thread.

@@ -55,6 +55,4 @@ struct AttemptRemoval: StoreCommand {
         if removed.count > 0 { try transaction.count(Removal(.attempts, .size, count: removed.count)) }
         plan.removedAttemptBytes += removed.bytes
     }
-
-    func refuse(_ refusal: HubError) {}
 }

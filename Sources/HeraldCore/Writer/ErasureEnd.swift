@@ -13,6 +13,4 @@ struct ErasureEnd: StoreCommand {
         if rest.isEmpty { return }
         plan.answers.append { [intake = context.intake] in _ = intake.submit(ErasureEnd(events: rest)) }
     }
-
-    func refuse(_ refusal: HubError) {}
 }

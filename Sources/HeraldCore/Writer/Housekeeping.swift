@@ -44,6 +44,4 @@ struct Housekeeping: StoreCommand {
         try transaction.addMark(mark)
         plan.mark = mark
     }
-
-    func refuse(_ refusal: HubError) {}
 }

@@ -62,6 +62,4 @@ struct BlockCount: StoreCommand {
             if committed.recentEvents.head == head { committed.usage.set(block, found) }
         }
     }
-
-    func refuse(_ refusal: HubError) {}
 }

@@ -17,6 +17,4 @@ struct RemovalEnd: StoreCommand {
         if rest.isEmpty { return }
         plan.answers.append { [intake = context.intake] in _ = intake.submit(RemovalEnd(delegates: rest)) }
     }
-
-    func refuse(_ refusal: HubError) {}
 }

@@ -10,6 +10,4 @@ struct StorageProbe: StoreCommand {
         let answer = StoredAnswer(fingerprint: [], status: 204, headers: [], body: [])
         try transaction.setAnswer(answer, app: AppKey(rawValue: 0), key: "probe", expiresAt: 0)
     }
-
-    func refuse(_ refusal: HubError) {}
 }

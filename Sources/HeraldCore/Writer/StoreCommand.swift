@@ -26,7 +26,7 @@ package protocol StoreCommand: Sendable {
         _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan
     ) throws(StoreError)
 
-    /// Completes with a refusal: nothing was done. Any thread.
+    /// Completes with a refusal: nothing was done. By default nothing waits for the command. Any thread.
     func refuse(_ refusal: HubError)
 }
 
@@ -44,6 +44,7 @@ extension StoreCommand {
     package var endsTransaction: Bool { false }
     package var isStep: Bool { false }
     package func checked(by rules: WebhookRules) -> Self? { self }
+    package func refuse(_ refusal: HubError) {}
     /// The number of rows that one step of a task changes, which takes less than a millisecond.
     package static var rowsOfStep: Int { 16 }
 }

@@ -72,8 +72,6 @@ private struct LeaseEnds: StoreCommand {
     func perform(
         _ context: WriteContext, _ transaction: any StoreTransaction, _ plan: inout WritePlan
     ) throws(StoreError) { try context.take(notices, transaction, &plan) }
-
-    func refuse(_ refusal: HubError) {}
 }
 
 extension DeliveryNotice.Kind {
