@@ -25,18 +25,12 @@ extension Hub {
 
     /// Registers, changes or removes webhooks. Waits for room in the queue.
     func change(_ action: RegistryWrite.Action) async throws(HubError) -> RegistryWrite.Outcome {
-        let result: WriteResult<RegistryWrite.Outcome> = await withTicket { ticket, completion in
-            submit(RegistryWrite(action: action, completion: completion), ticket)
-        }
-        return try result.outcome()
+        try await outcome { RegistryWrite(action: action, completion: $0) }
     }
 
     /// Redelivers, cancels or replays events. Waits for room in the queue.
     func manage(_ action: DeliveryWrite.Action) async throws(HubError) -> DeliveryWrite.Outcome {
-        let result: WriteResult<DeliveryWrite.Outcome> = await withTicket { ticket, completion in
-            submit(DeliveryWrite(action: action, completion: completion), ticket)
-        }
-        let outcome = try result.outcome()
+        let outcome = try await outcome { DeliveryWrite(action: action, completion: $0) }
         if let error = outcome.error { throw error }
         return outcome
     }
@@ -44,10 +38,7 @@ extension Hub {
     /// Changes a scheduled event.
     /// - Throws: `HubError`; nothing was changed then.
     func manage(scheduled id: String, _ action: PendingWrite.Action) async throws(HubError) -> PendingWrite.Outcome {
-        let result: WriteResult<PendingWrite.Outcome> = await withTicket { ticket, completion in
-            submit(PendingWrite(id: id, action: action, completion: completion), ticket)
-        }
-        let outcome = try result.outcome()
+        let outcome = try await outcome { PendingWrite(id: id, action: action, completion: $0) }
         if let error = outcome.error { throw error }
         return outcome
     }
@@ -56,10 +47,16 @@ extension Hub {
     /// - Throws: `HubError`; nothing was changed then.
     func manage(pull id: String, _ action: PullWrite.Action) async throws(HubError) {
         _ = try webhook(id, of: .default, for: .pull)
-        let result: WriteResult<PullWrite.Outcome> = await withTicket { ticket, completion in
-            submit(PullWrite(delegateID: id, action: action, completion: completion), ticket)
-        }
-        if let error = try result.outcome().error { throw error }
+        let outcome = try await outcome { PullWrite(delegateID: id, action: action, completion: $0) }
+        if let error = outcome.error { throw error }
+    }
+
+    /// Submits a write, which is withdrawn when the task is cancelled before the writer has taken it.
+    private func outcome<Write: RequestCommand>(
+        _ makeWrite: (@escaping @Sendable (WriteResult<Write.Outcome>) -> Void) -> Write
+    ) async throws(HubError) -> Write.Outcome {
+        let result: WriteResult<Write.Outcome> = await withTicket { submit(makeWrite($1), $0) }
+        return try result.outcome()
     }
 
     /// Settles a run. Waits for room in the queue, also in a task that was cancelled: what a consumer has handled can still be
