@@ -93,7 +93,7 @@ extension AccessWrite: RequestCommand {
             context.committed.keys.entry(id: id).map { KeptMemory.Growth(app: app, bytes: $0.key.keptBytes) }
         case .open(let session) where session.kind == .link:
             KeptMemory.Growth(app: session.app, bytes: Session.keptBytes)
-        // The operator's dashboard opens also when memory is full: `makeRoom` bounds sessions.
+        // The operator's dashboard opens also when memory is full: the limit of sessions bounds them.
         case .open, .revokeKey, .close, .record, .recordUse: nil
         }
     }
@@ -137,9 +137,12 @@ extension AccessWrite: RequestCommand {
             guard let app = context.committed.apps[session.app],
                 !Self.isKeyID(session.key) || keys.entry(id: session.key) != nil
             else { return .notFound }
-            guard try Self.makeRoom(for: session, context.committed.sessions, now, transaction, &plan) else {
-                return .tooManyLinks
-            }
+            // Expired sessions, and beyond the limit the session that ends first, of the app and the key that have most: an app or
+            // a key cannot end the sessions of another one by opening many.
+            guard
+                let ended = context.committed.sessions.displaced(by: session, at: now, maxExpired: Self.maxForgotten)
+            else { return .tooManyLinks }
+            try plan.end(ended, transaction)
             try transaction.setSession(session)
             plan.effects.append(.setSession(session))
             try context.record(provenance, session.app, target: app.id, transaction)
@@ -176,18 +179,6 @@ extension AccessWrite: RequestCommand {
 
     /// The maximum number of expired sessions, and of expired links, removed in one transaction.
     private static let maxForgotten = 100
-
-    /// Removes expired sessions, and beyond the limit the session that ends first, of the app and the key that have most:
-    /// an app or a key cannot end the sessions of another one by opening many.
-    /// - Returns: whether there may be one more.
-    private static func makeRoom(
-        for session: Session, _ sessions: SessionStore, _ now: Int64, _ transaction: any StoreTransaction,
-        _ plan: inout WritePlan
-    ) throws(StoreError) -> Bool {
-        guard let ended = sessions.displaced(by: session, at: now, maxExpired: maxForgotten) else { return false }
-        try plan.end(ended, transaction)
-        return true
-    }
 }
 
 extension WritePlan {
