@@ -123,25 +123,6 @@ extension WebhookDelegate.State {
 }
 
 extension WebhookRules {
-    /// The write with normalized settings; a change is validated when it is made.
-    func checked(_ write: RegistryWrite) throws(RegistryWrite.InvalidSettings) -> RegistryWrite {
-        var checked = write
-        switch write.action {
-        case .register(var registration):
-            let problem = registration.secret.problem(for: registration.settings)
-            let errors = problems(of: &registration.settings) + (problem.map { [FieldError("/secret", $0)] } ?? [])
-            if !errors.isEmpty { throw RegistryWrite.InvalidSettings(errors) }
-            checked.action = .register(registration)
-        case .update(let id, let version, let change):
-            checked.action = .update(id: id, ifVersion: version) {
-                [self] state, now throws(RegistryWrite.InvalidSettings) in
-                try apply(change, to: &state, now: now)
-            }
-        case .remove, .removeAll: break
-        }
-        return checked
-    }
-
     /// Changes the state of a delegate, and validates the result. `now`: milliseconds since 1970 UTC.
     package func apply(
         _ change: (_ state: inout WebhookDelegate.State, _ now: Int64) throws(RegistryWrite.InvalidSettings) -> Void,

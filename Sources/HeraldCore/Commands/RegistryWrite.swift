@@ -97,13 +97,26 @@ extension RegistryWrite: RequestCommand {
         }
     }
 
+    /// With normalized settings. A change is validated when it is made.
     package func checked(by rules: WebhookRules) -> Self? {
-        do throws(InvalidSettings) {
-            return try rules.checked(self)
-        } catch {
-            completion(.done(.invalid(error.errors)))
-            return nil
+        var checked = self
+        switch action {
+        case .register(var registration):
+            let problem = registration.secret.problem(for: registration.settings)
+            var errors = rules.problems(of: &registration.settings)
+            if let problem { errors.append(FieldError("/secret", problem)) }
+            if !errors.isEmpty {
+                completion(.done(.invalid(errors)))
+                return nil
+            }
+            checked.action = .register(registration)
+        case .update(let id, let version, let change):
+            checked.action = .update(id: id, ifVersion: version) { state, now throws(InvalidSettings) in
+                try rules.apply(change, to: &state, now: now)
+            }
+        case .remove, .removeAll: break
         }
+        return checked
     }
 
     package func growth(_ context: WriteContext) -> KeptMemory.Growth? {
