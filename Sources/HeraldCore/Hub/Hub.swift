@@ -418,14 +418,11 @@ public final class Hub: Sendable {
     ///   delegates in the process and completions of writes.
     package func drain() throws(HubWaitError) {
         if writer.isCaller { throw .onWriterThread }
-        let done: Semaphore
         do throws(SystemError) {
-            done = try Semaphore()
+            try threads.drain()
         } catch {
             throw .system(error)
         }
-        submit(Barrier { done.signal() })
-        done.wait()
     }
 
     /// Calls `body` when everything that was submitted before is committed and completed: on the writer's thread, or at

@@ -72,12 +72,13 @@ final class HubThreads: Sendable {
         // A counter whose earlier write is under way writes the rest after that.
         for _ in 1...2 where writer.health.canWrite && !volumes.volumes(of: nil).isEmpty {
             volumes.write()
-            drain()
+            try? drain()
         }
     }
 
-    private func drain() {
-        guard let done = try? Semaphore() else { return }
+    /// Returns when everything that was submitted before is committed and completed.
+    func drain() throws(SystemError) {
+        let done = try Semaphore()
         if intake.submit(Barrier { done.signal() }) == nil { done.wait() }
     }
 
