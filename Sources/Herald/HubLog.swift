@@ -32,37 +32,33 @@ final class HubLog: StopObserver, StorageObserver {
 
     func storageChanged(_ change: StorageHealth.Change) {
         switch change {
-        case .failed(.commits, let error):
-            report(.error, "the storage has failed, and publications are refused", ["reason": error.description])
+        case .failed(.commits, let error): report(error, "the storage has failed, and publications are refused")
         case .failed(.checkpoints, let error):
-            report(
-                .error, "the write-ahead log cannot be copied into the database, and grows",
-                ["reason": error.description])
+            report(error, "the write-ahead log cannot be copied into the database, and grows")
         case .recovered(let milliseconds, let refused):
-            report(
-                .info, "the storage works again",
-                ["seconds": String(Double(milliseconds) / 1000), "requests_refused": String(refused)])
-        case .unreadable(let error):
-            report(.error, "a stored row cannot be read, and what reads it fails", ["reason": error.description])
+            write(
+                LogEntry(
+                    .info, "the storage works again",
+                    ["seconds": String(Double(milliseconds) / 1000), "requests_refused": String(refused)]))
+        case .unreadable(let error): report(error, "a stored row cannot be read, and what reads it fails")
         case .unread(let error):
-            report(
-                .error, "the store cannot be read: what reads it fails; late deliveries and retention wait",
-                ["reason": error.description])
+            report(error, "the store cannot be read: what reads it fails; late deliveries and retention wait")
         case .unfollowed(let error):
-            report(
-                .error, "cannot follow other processes: what they commit or leave is not delivered",
-                ["reason": error.description])
+            report(error, "cannot follow other processes: what they commit or leave is not delivered")
         case .crowded(let app, let bytes, let total):
-            report(
-                .warning, "events of all apps are removed before their age, because the log has its size",
-                ["largest_app": app.settings.name, "stored_bytes": String(bytes), "all_stored_bytes": String(total)])
-        case .lost(let error):
-            report(.error, "nothing more is stored: open the folder again", ["reason": error.description])
+            write(
+                LogEntry(
+                    .warning, "events of all apps are removed before their age, because the log has its size",
+                    [
+                        "largest_app": app.settings.name, "stored_bytes": String(bytes),
+                        "all_stored_bytes": String(total),
+                    ]))
+        case .lost(let error): report(error, "nothing more is stored: open the folder again")
         }
     }
 
-    private func report(_ level: LogEntry.Level, _ message: StaticString, _ fields: KeyValuePairs<String, String?>) {
-        write(LogEntry(level, message, fields))
+    private func report(_ error: StoreError, _ message: StaticString) {
+        write(LogEntry(.error, message, ["reason": error.description]))
     }
 
     func hubHasStopped() {}
