@@ -150,7 +150,7 @@ struct PullScan {
             if !gap.isFollowed { break }
             // Most delegates want most of what there is: the first read has what the pull can take.
             let rows = read == 0 ? min(limit + 1, Self.rowsPerRead) : Self.rowsPerRead
-            let batch = try batch(after: position, limit: rows, reader)
+            let batch = try hub.batch(after: position, limit: rows, .success(reader))
             if batch.events.isEmpty {
                 if position >= head { break }
                 // Retention has removed all up to there.
@@ -208,13 +208,6 @@ extension PullScan {
         let view = EventView(event)
         defer { steps += view.steps }
         return delegate.selection.matches(view)
-    }
-
-    private func batch(
-        after position: LogPosition, limit: Int, _ reader: any StoreReader
-    ) throws(StoreError) -> EventBatch {
-        if let recent = hub.recentEvents(after: position, limit: limit) { return recent }
-        return try reader.events(after: position, limit: limit, maxBytes: hub.pageBytes)
     }
 }
 

@@ -156,7 +156,7 @@ package final class EventFeed: EventDelegate {
             let gap = hub.committed.usage.gap(of: query.app, after: page.next)
             page.next = gap.end
             if !gap.isFollowed { return page }
-            let batch = try batch(after: page.next, reader)
+            let batch = try hub.batch(after: page.next, limit: Self.rowsPerRead, reader)
             if batch.events.isEmpty {
                 if page.next >= head { return page }
                 // Retention has removed all up to there.
@@ -183,12 +183,5 @@ package final class EventFeed: EventDelegate {
         }
         page.hasMore = page.next < hub.head
         return page
-    }
-
-    private func batch(
-        after position: LogPosition, _ reader: Result<any StoreReader, StoreError>
-    ) throws(StoreError) -> EventBatch {
-        if let recent = hub.recentEvents(after: position, limit: Self.rowsPerRead) { return recent }
-        return try reader.get().events(after: position, limit: Self.rowsPerRead, maxBytes: hub.pageBytes)
     }
 }
