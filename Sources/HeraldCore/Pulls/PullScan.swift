@@ -115,7 +115,9 @@ struct PullScan {
             if steps >= Self.maxFilterSteps { break }
             let batch = try reader.events(after: row.event - 1, limit: 1, maxBytes: maxBytes)
             let event = batch.first == row.event ? batch.events.first : nil
-            guard let found = event, !found.isErased, !found.isDamaged, row.isNamed || wants(found, &steps) else {
+            guard let found = event, !found.isErased, !found.isDamaged,
+                row.isNamed || delegate.selection.wants(found, &steps)
+            else {
                 ended.append(row.ended(event?.isDamaged == true ? .damaged : .unwanted, at: hub.clock.wall()))
                 continue
             }
@@ -161,7 +163,7 @@ struct PullScan {
             for (index, event) in batch.events.enumerated() {
                 if steps >= Self.maxFilterSteps { break search }
                 let sequence = batch.first + LogPosition(index)
-                if wants(event, &steps) {
+                if delegate.selection.wants(event, &steps) {
                     if entries.count == limit || (bytes > 0 && bytes + event.body.count > maxBytes) {
                         result.hasMore = true
                         break search
@@ -199,15 +201,6 @@ struct PullScan {
         {
             result.proposal = proposal(lane.position, to: position, entries)
         }
-    }
-}
-
-extension PullScan {
-    /// - Parameter steps: the steps of the filter are added.
-    private func wants(_ event: Event, _ steps: inout Int) -> Bool {
-        let view = EventView(event)
-        defer { steps += view.steps }
-        return delegate.selection.matches(view)
     }
 }
 
