@@ -230,20 +230,21 @@ package final class Pulls: EventDelegate, PullObserver {
     private func acknowledge(_ lease: String, _ pull: Pull, _ delegate: WebhookDelegate) {
         let action = PullWrite.Action.acknowledge(lease: lease, failed: [])
         let write = PullWrite(app: delegate.app, delegateID: delegate.id, action: action) { [weak self] result in
-            switch result {
-            case .done(let outcome):
-                if let error = outcome.error {
-                    self?.finish(pull, .failure(.hub(error)))
-                    return
-                }
-                var pull = pull
-                pull.acknowledges = nil
-                self?.again(pull)
-            case .refused(let refusal): self?.finish(pull, .failure(.hub(refusal)))
-            case .replayed: self?.finish(pull, .failure(.busy))
-            }
+            var pull = pull
+            pull.acknowledges = nil
+            self?.written(result, pull)
         }
         hub.submit(write)
+    }
+
+    /// A write has handed nothing out.
+    private func written(_ result: WriteResult<PullWrite.Outcome>, _ pull: Pull) {
+        switch result {
+        case .done(let outcome):
+            if let error = outcome.error { finish(pull, .failure(.hub(error))) } else { again(pull) }
+        case .refused(let refusal): finish(pull, .failure(.hub(refusal)))
+        case .replayed: finish(pull, .failure(.busy))
+        }
     }
 
     /// The writer's thread.
@@ -275,10 +276,7 @@ package final class Pulls: EventDelegate, PullObserver {
                 pull,
                 hasAdvanced: proposal.map { $0.entries.isEmpty && $0.to > $0.from && lane.position == $0.to } ?? false,
                 hasEnded: hasEnded, hasMore: found.hasMore)
-        case .done(let outcome):
-            if let error = outcome.error { finish(pull, .failure(.hub(error))) } else { again(pull) }
-        case .refused(let refusal): finish(pull, .failure(.hub(refusal)))
-        case .replayed: finish(pull, .failure(.busy))
+        default: written(result, pull)
         }
     }
 
