@@ -13,10 +13,10 @@ struct PullTrim: StoreCommand {
         let wanted: [LogPosition]
     }
 
-    let parts: [Part]
+    private(set) var parts: [Part]
     /// The last event that is removed.
-    let through: LogPosition
-    let cause: Removal.Cause
+    private(set) var through: LogPosition
+    private(set) var cause: Removal.Cause
     let announcements: MissedPulls
     /// Called after the commit with each row that can't be read: its delegate keeps its events. The writer's thread.
     var unreadable: @Sendable (StoreError) -> Void = { _ in }
@@ -46,17 +46,15 @@ struct PullTrim: StoreCommand {
                 plan.answers.append { [unreadable] in unreadable(error) }
             }
         }
-        var rest = PullTrim(
-            parts: Array(parts[done...]), through: through, cause: cause, announcements: announcements,
-            unreadable: unreadable)
+        var rest = self
+        rest.parts = Array(parts[done...])
         if rest.parts.isEmpty {
             // Announcements that were skipped while this removal waited, such as the last ones of the hub.
             let own = Set(parts.map(\.delegate))
             let due = announcements.due(at: context.clock.monotonic()).filter { !own.contains($0) }
             if due.isEmpty || through == 0 { return }
-            rest = PullTrim(
-                parts: due.map { Part(delegate: $0, wanted: []) }, through: 0, cause: .age,
-                announcements: announcements, unreadable: unreadable)
+            rest.parts = due.map { Part(delegate: $0, wanted: []) }
+            (rest.through, rest.cause) = (0, .age)
         }
         plan.answers.append { [rest, intake = context.intake] in _ = intake.submit(rest) }
     }
