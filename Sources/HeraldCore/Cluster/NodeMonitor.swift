@@ -41,13 +41,11 @@ package final class NodeMonitor: Sendable {
     /// - Parameter settled: the position of this process's shards.
     package func list(_ reader: any StoreReader, settled: LogPosition) throws(StoreError) -> [NodeRecord] {
         let nodes = try reader.nodes()
-        return nodes.isEmpty ? [this(settled)] : nodes
-    }
-
-    private func this(_ settled: LogPosition) -> NodeRecord {
-        NodeRecord(
+        if !nodes.isEmpty { return nodes }
+        let this = NodeRecord(
             node: node, name: ProcessName.current, version: heraldVersion, isPresent: true, startedAt: startedAt,
             seenAt: clock.wall(), leftAt: nil, shards: shards.held, settled: settled)
+        return [this]
     }
 
     /// Notifies the observers of changes since the last call. The first call notifies of nothing. Called about once a second.
