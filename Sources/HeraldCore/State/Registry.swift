@@ -189,7 +189,14 @@ package final class Registry: Sendable {
         let old = entries.withLock { entries in
             let old = entries.byKey[delegate.key]
             if let old { entries.forgetAddress(of: old) }
-            Self.insert(delegate, &entries)
+            let (index, isTaken) = entries.place(of: delegate.id, delegate.app)
+            if isTaken {
+                entries.ofApps[delegate.app]?[index] = delegate
+                entries.set(delegate)
+            } else {
+                entries.ofApps[delegate.app, default: []].insert(delegate, at: index)
+                entries.add(delegate)
+            }
             return old
         }
         kept.change(.delegates, of: delegate.app, by: delegate.keptBytes - (old?.keptBytes ?? 0))
@@ -212,17 +219,6 @@ package final class Registry: Sendable {
     }
 
     private func notify(_ change: Change) { delegates.invokeDelegates { $0.registryChanged(change) } }
-
-    private static func insert(_ delegate: WebhookDelegate, _ entries: inout Entries) {
-        let (index, isTaken) = entries.place(of: delegate.id, delegate.app)
-        if isTaken {
-            entries.ofApps[delegate.app]?[index] = delegate
-            entries.set(delegate)
-        } else {
-            entries.ofApps[delegate.app, default: []].insert(delegate, at: index)
-            entries.add(delegate)
-        }
-    }
 }
 
 /// An observer of the registry: webhooks that were registered, changed or removed.
