@@ -89,7 +89,8 @@ extension Hub {
             let hub = try Hub(
                 store: SQLiteStore(folder: folder, sealer: sealer), configuration: configuration,
                 onDurabilityLost: onDurabilityLost, makeSender: { try CurlSender(sending, resolver: resolver) })
-            hub.stopObservers.addDelegate(ResolverEnd(resolver), holding: .strong)
+            // After the senders that use it.
+            hub.whenStopped { resolver.close() }
             if let onLog = options.onLog { hub.stopObservers.addDelegate(HubLog(hub, onLog), holding: .strong) }
             return hub
         } catch {
@@ -114,13 +115,6 @@ extension Hub {
         _ = text.withCString { write(STDERR_FILENO, $0, strlen($0)) }
         _exit(74)
     }
-}
-
-/// Closes the resolver after the senders that use it. Held by its hub.
-private final class ResolverEnd: StopObserver {
-    private let resolver: Resolver
-    init(_ resolver: Resolver) { self.resolver = resolver }
-    func hubHasStopped() { resolver.close() }
 }
 
 extension Hub.Options {
