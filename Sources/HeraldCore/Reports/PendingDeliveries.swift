@@ -124,7 +124,10 @@ struct PendingDeliveries {
                     if page.budget.isSpent, page.own > 1 { return position - 1 }
                     if isWanted {
                         page.probes += 1
-                        if try !wasAttempted(position, delegate, page.reader) {
+                        // Only those of the one delegate are read, since an event may have very many.
+                        if try page.reader.lastAttempt(delegate.key, position) == nil,
+                            try page.reader.row(delegate, position) == nil
+                        {
                             page.rows.append(DeliveryRow(pending: event.withoutData, delegate, lane))
                         }
                     }
@@ -149,13 +152,5 @@ struct PendingDeliveries {
 
     private func includes(_ event: Event) -> Bool {
         selection.filter.matches(type: event.type, subject: event.subject, last: nil)
-    }
-
-    /// Whether there is an attempt or a row. Only those of the one delegate are read, since an event may have very many.
-    private func wasAttempted(
-        _ event: LogPosition, _ delegate: WebhookDelegate, _ reader: any StoreReader
-    ) throws -> Bool {
-        if try reader.lastAttempt(delegate.key, event) != nil { return true }
-        return try reader.row(delegate, event) != nil
     }
 }
