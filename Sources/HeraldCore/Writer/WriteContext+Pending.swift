@@ -58,7 +58,11 @@ extension WriteContext {
                     event: first.event, disposition: .existed, differences: differences, deliverAt: first.dueAt)
             }
         }
-        return try add(event, at: dueAt, &scheduled, transaction)
+        try transaction.addPending(event, dueAt: dueAt)
+        scheduled.events += 1
+        scheduled.bytes += Int64(event.storedBytes)
+        scheduled.earliest = min(scheduled.earliest, dueAt)
+        return PublishedEvent(event: event, disposition: .scheduled, deliverAt: dueAt)
     }
 
     /// The scheduled event with the source and id of this one. If the id is that of another source, the event gets one that
@@ -70,16 +74,6 @@ extension WriteContext {
         if first.event.hasSource(of: event) { return first }
         event = event.qualified()
         return try transaction.pending(app: event.app, id: event.id)
-    }
-
-    private func add(
-        _ event: Event, at dueAt: Int64, _ scheduled: inout Scheduled, _ transaction: any StoreTransaction
-    ) throws(StoreError) -> PublishedEvent {
-        try transaction.addPending(event, dueAt: dueAt)
-        scheduled.events += 1
-        scheduled.bytes += Int64(event.storedBytes)
-        scheduled.earliest = min(scheduled.earliest, dueAt)
-        return PublishedEvent(event: event, disposition: .scheduled, deliverAt: dueAt)
     }
 
     /// Puts an event aside that was committed and can't be published.
