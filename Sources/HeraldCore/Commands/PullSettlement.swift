@@ -70,7 +70,9 @@ struct PullSettlement {
 
     private mutating func acknowledge(_ entry: PullLease.Entry) {
         acknowledged += 1
-        if entry.hasRow, !redelivered.contains(entry.event) { checkpoint.ended.append(key(of: entry)) }
+        if entry.hasRow, !redelivered.contains(entry.event) {
+            checkpoint.ended.append(DeliveryKey(delegate: delegate.key, event: entry.event))
+        }
         record(entry, failure: nil, detail: "")
     }
 
@@ -79,26 +81,22 @@ struct PullSettlement {
     ) {
         record(entry, failure: cause, detail: failure?.reason ?? "")
         guard isOpen(entry) else { return }
-        let row = rows[entry.event]
         let attempts = entry.attempts + 1
         let schedule = delegate.settings.retrySchedule
         let counted = attempts - entry.uncounted
         guard counted >= 1, counted <= schedule.count else {
             exhausted.append((entry.event, attempts))
-            return wait(entry, row, attempts: attempts, dueAt: now, .exhausted)
+            return wait(entry, attempts: attempts, dueAt: now, .exhausted)
         }
         retrying += 1
         let delay = failure?.retryAfter.map(Double.init) ?? schedule[counted - 1] * (0.8 + 0.4 * random())
         wait(
-            entry, row, attempts: attempts, dueAt: now + Int64(delay * 1_000), .retrying,
-            isAlone: cause == .leaseExpired || row?.isAlone == true)
+            entry, attempts: attempts, dueAt: now + Int64(delay * 1_000), .retrying, isAlone: cause == .leaseExpired)
     }
 
     private mutating func giveBack(_ entry: PullLease.Entry) {
         returned += 1
-        guard isOpen(entry) else { return }
-        let row = rows[entry.event]
-        wait(entry, row, attempts: entry.attempts, dueAt: now, .retrying, isAlone: row?.isAlone == true)
+        if isOpen(entry) { wait(entry, attempts: entry.attempts, dueAt: now, .retrying) }
     }
 
     /// Whether the end of the lease decides about the event: it was neither cancelled nor redelivered since.
@@ -106,14 +104,15 @@ struct PullSettlement {
         entry.hasRow ? rows[entry.event] != nil : !redelivered.contains(entry.event)
     }
 
+    /// - Parameter isAlone: it is handed out alone from now on. If it was before, it stays so.
     private mutating func wait(
-        _ entry: PullLease.Entry, _ row: WaitingDelivery?, attempts: Int, dueAt: Int64, _ state: WaitingDelivery.State,
-        isAlone: Bool = false
+        _ entry: PullLease.Entry, attempts: Int, dueAt: Int64, _ state: WaitingDelivery.State, isAlone: Bool = false
     ) {
+        let row = rows[entry.event]
         var delivery = WaitingDelivery(
             delegate: delegate.key, event: entry.event, attempts: attempts, dueAt: dueAt, state: state,
             isReplay: row?.isReplay ?? false, isNamed: row?.isNamed ?? false, uncounted: entry.uncounted)
-        delivery.isAlone = isAlone
+        delivery.isAlone = state == .retrying && (isAlone || row?.isAlone == true)
         checkpoint.waiting.append(delivery)
     }
 
@@ -131,10 +130,6 @@ struct PullSettlement {
 
     private mutating func end() {
         if statistics.delivered + statistics.failed > 0 { checkpoint.statistics = [statistics] }
-    }
-
-    private func key(of entry: PullLease.Entry) -> DeliveryKey {
-        DeliveryKey(delegate: delegate.key, event: entry.event)
     }
 
     /// An acknowledgement is recorded like the response of a webhook: 200, success.
