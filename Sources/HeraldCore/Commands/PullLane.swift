@@ -81,10 +81,6 @@ struct PullLane {
         }
     }
 
-    func rows(in events: ClosedRange<LogPosition>, limit: Int) throws(StoreError) -> [WaitingDelivery] {
-        try transaction.retrying(delegate.key, in: events, limit: limit)
-    }
-
     /// The rows of a lease's events that wait for a retry.
     /// - Parameter all: with those of events that had none when the lease began.
     private func rows(of lease: PullLease, all: Bool = false) throws(StoreError) -> [WaitingDelivery] {

@@ -72,7 +72,7 @@ struct PullTrim: StoreCommand {
         }
         var lane = PullLane(delegate, stored, context, transaction, erased: plan.erased)
         let released = try lane.release(through: through)
-        let rows = try lane.rows(in: 0...through, limit: Self.rowsOfDelegate)
+        let rows = try transaction.retrying(part.delegate, in: 0...through, limit: Self.rowsOfDelegate)
         lane.checkpoint.ended += rows.map(\.key)
         lane.position = max(stored.lane.position, through)
         let missed = rows.count + part.wanted.count { $0 > stored.lane.position && $0 <= through }
