@@ -2,27 +2,17 @@ import HeraldModel
 
 /// Settles the finished attempts of a delivery loop: decides what happens to the delivery, and updates what Herald
 /// knows about the receiver. Confined to one thread.
-final class AttemptSettler {
+final class AttemptSettler: LoopPart {
     private let starter: AttemptStarter
     private let keeper: LaneKeeper
-    private let ledger: DeliveryLedger
-    private let timers: LoopTimers
-    private let awaited: AwaitedAttempts
-    private let counters: DeliveryCounters
     /// In the range 0..<1.
     private let random: () -> Double
 
-    init(
-        starter: AttemptStarter, keeper: LaneKeeper, ledger: DeliveryLedger, timers: LoopTimers,
-        awaited: AwaitedAttempts, counters: DeliveryCounters, random: @escaping () -> Double
-    ) {
+    init(_ loop: LoopParts, starter: AttemptStarter, keeper: LaneKeeper, random: @escaping () -> Double) {
         self.starter = starter
         self.keeper = keeper
-        self.ledger = ledger
-        self.timers = timers
-        self.awaited = awaited
-        self.counters = counters
         self.random = random
+        super.init(loop)
     }
 
     func finished(_ callback: OpenCallback, _ origin: Lane.Origin, _ outcome: CallbackOutcome) {

@@ -2,7 +2,7 @@ import HeraldModel
 import HeraldRuntime
 
 /// Starts the attempts of a delivery loop's lanes, each lane in its turn, and keeps the open requests. On one thread.
-final class AttemptStarter {
+final class AttemptStarter: LoopPart {
     /// Number of lanes visited before the engine lets the sender work again.
     private static let maxVisits = 256
     /// Number of attempts started before the engine lets the sender work again, and takes new events: an event for a hundred
@@ -20,11 +20,6 @@ final class AttemptStarter {
     private static let maxPeeks: LogPosition = 64
 
     private let sender: any CallbackSender
-    private let lanes: LaneTable
-    private let log: LoopLog
-    private let ledger: DeliveryLedger
-    private let timers: LoopTimers
-    private let awaited: AwaitedAttempts
     private let permit: DeliveryPermit
     let tracer: (any Tracer)?
     /// By token.
@@ -48,20 +43,16 @@ final class AttemptStarter {
     private var isAborting = false
 
     init(
-        sender: any CallbackSender, lanes: LaneTable, log: LoopLog, ledger: DeliveryLedger, timers: LoopTimers,
-        awaited: AwaitedAttempts, permit: DeliveryPermit, limits: LoopLimits, tracer: (any Tracer)? = nil
+        _ loop: LoopParts, sender: any CallbackSender, permit: DeliveryPermit, limits: LoopLimits,
+        tracer: (any Tracer)?
     ) {
         self.sender = sender
-        self.lanes = lanes
-        self.log = log
-        self.ledger = ledger
-        self.timers = timers
-        self.awaited = awaited
         self.permit = permit
         self.tracer = tracer
         slots = Slots(capacity: sender.capacity)
         openEvents = OpenEvents(maxBytes: limits.openBytes)
-        origins = OriginQueues(lanes: lanes, timers: timers)
+        origins = OriginQueues(loop)
+        super.init(loop)
     }
 
     func stop() { isStopping = true }

@@ -2,7 +2,7 @@ import HeraldJSON
 import HeraldModel
 
 /// Makes the calls outside the lanes: test calls, and requests for consent. Confined to one thread.
-final class DelegateCalls {
+final class DelegateCalls: LoopPart {
     /// Pause between two requests for consent: starts at `firstPause` and doubles up to the longest; nanoseconds.
     private static let firstPause: Int64 = 5_000_000_000
     private static let longestPause: Int64 = 300_000_000_000
@@ -18,17 +18,14 @@ final class DelegateCalls {
     }
 
     private let starter: AttemptStarter
-    private let ledger: DeliveryLedger
-    private let timers: LoopTimers
     /// Makes a new event id.
     private let makeID: () -> String
     private var verifications: [DelegateKey: Verification] = [:]
 
-    init(starter: AttemptStarter, ledger: DeliveryLedger, timers: LoopTimers, makeID: @escaping () -> String) {
+    init(_ loop: LoopParts, starter: AttemptStarter, makeID: @escaping () -> String) {
         self.starter = starter
-        self.ledger = ledger
-        self.timers = timers
         self.makeID = makeID
+        super.init(loop)
     }
 
     /// - Parameters:

@@ -11,7 +11,7 @@ import HeraldRuntime
 /// to the lanes, `AttemptStarter` starts attempts, `AttemptSettler` settles them, `LaneKeeper` adds, changes and
 /// removes lanes, `DelegateCalls` makes calls outside the lanes. They share the `LaneTable`, the `LoopLog`, the
 /// `DeliveryLedger`, which collects what goes to the store, and the `LoopTimers`.
-final class DeliveryEngine {
+final class DeliveryEngine: LoopPart {
     struct Ports {
         let sender: any CallbackSender
         let recentEvents: RecentEvents
@@ -40,12 +40,6 @@ final class DeliveryEngine {
     /// Number of events routed before the engine lets the sender work again.
     static let turnBudget = 256
 
-    let counters: DeliveryCounters
-    private let timers: LoopTimers
-    private let lanes: LaneTable
-    private let log: LoopLog
-    private let ledger: DeliveryLedger
-    private let awaited = AwaitedAttempts()
     private let starter: AttemptStarter
     private let calls: DelegateCalls
     private let keeper: LaneKeeper
@@ -63,35 +57,26 @@ final class DeliveryEngine {
         ports: Ports, settled: LogPosition, shards: Shards = .all, counters: DeliveryCounters = DeliveryCounters(),
         board: LaneSnapshots = LaneSnapshots(), limits: LoopLimits = .init()
     ) {
-        self.counters = counters
-        timers = LoopTimers(ports.clock)
-        lanes = LaneTable(origins: ports.origins)
-        log = LoopLog(
+        let timers = LoopTimers(ports.clock)
+        let log = LoopLog(
             settled: settled, limits: limits, recentEvents: ports.recentEvents, timers: timers,
             readPage: ports.readPage)
-        ledger = DeliveryLedger(
+        let ledger = DeliveryLedger(
             settled: settled, shards: shards, board: board, timers: timers, limits: limits,
             submit: ports.submit)
+        let loop = LoopParts(
+            lanes: LaneTable(origins: ports.origins), log: log, ledger: ledger, timers: timers,
+            awaited: AwaitedAttempts(), counters: counters)
         starter = AttemptStarter(
-            sender: ports.sender, lanes: lanes, log: log, ledger: ledger, timers: timers, awaited: awaited,
-            permit: ports.permit, limits: limits, tracer: ports.tracer)
-        calls = DelegateCalls(starter: starter, ledger: ledger, timers: timers, makeID: ports.makeID)
-        keeper = LaneKeeper(
-            lanes: lanes, log: log, starter: starter, calls: calls, ledger: ledger, timers: timers, awaited: awaited,
-            maxWaiting: limits.waitingDeliveries)
-        distributor = EventDistributor(
-            lanes: lanes, log: log, starter: starter, ledger: ledger, timers: timers, awaited: awaited,
-            counters: counters)
-        settler = AttemptSettler(
-            starter: starter, keeper: keeper, ledger: ledger, timers: timers, awaited: awaited, counters: counters,
-            random: ports.random)
-        loader = RowLoader(
-            lanes: lanes, starter: starter, distributor: distributor, ledger: ledger, timers: timers, awaited: awaited,
-            read: ports.readRows)
-        self.shards = ShardKeeper(
-            shards, lanes: lanes, log: log, starter: starter, keeper: keeper, ledger: ledger, distributor: distributor,
-            timers: timers)
+            loop, sender: ports.sender, permit: ports.permit, limits: limits, tracer: ports.tracer)
+        calls = DelegateCalls(loop, starter: starter, makeID: ports.makeID)
+        keeper = LaneKeeper(loop, starter: starter, calls: calls, maxWaiting: limits.waitingDeliveries)
+        distributor = EventDistributor(loop, starter: starter)
+        settler = AttemptSettler(loop, starter: starter, keeper: keeper, random: ports.random)
+        loader = RowLoader(loop, starter: starter, distributor: distributor, read: ports.readRows)
+        self.shards = ShardKeeper(loop, shards, starter: starter, keeper: keeper, distributor: distributor)
         runMaintenance = ports.runMaintenance
+        super.init(loop)
         ledger.isParked = { [unowned starter] in starter.isParked($0) }
         if runMaintenance != nil { timers.insert(.runMaintenance, due: timers.now + Self.maintenanceInterval) }
     }

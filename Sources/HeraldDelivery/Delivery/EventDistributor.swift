@@ -3,7 +3,7 @@ import HeraldRuntime
 
 /// Brings new events to the lanes of a delivery loop and pages of the log to the lanes that wait for them, and handles
 /// events that were removed from the log. Confined to one thread.
-final class EventDistributor {
+final class EventDistributor: LoopPart {
     /// How often missed deliveries of one delegate are announced, in nanoseconds.
     private static let interval: Int64 = 60_000_000_000
     /// The steps of content filters for the events of one removal: 25 ms of processor time. Events beyond them count as wanted.
@@ -11,27 +11,13 @@ final class EventDistributor {
     /// Waits for pages in place of the lanes on a detour. No delegate has this key.
     static let detourKey: DelegateKey = 0
 
-    private let lanes: LaneTable
-    private let log: LoopLog
     private let starter: AttemptStarter
-    private let ledger: DeliveryLedger
-    private let timers: LoopTimers
-    private let awaited: AwaitedAttempts
-    private let counters: DeliveryCounters
     /// Delegates whose missed deliveries were announced within the last minute.
     private var missed: [DelegateKey: Missed] = [:]
 
-    init(
-        lanes: LaneTable, log: LoopLog, starter: AttemptStarter, ledger: DeliveryLedger, timers: LoopTimers,
-        awaited: AwaitedAttempts, counters: DeliveryCounters
-    ) {
-        self.lanes = lanes
-        self.log = log
+    init(_ loop: LoopParts, starter: AttemptStarter) {
         self.starter = starter
-        self.ledger = ledger
-        self.timers = timers
-        self.awaited = awaited
-        self.counters = counters
+        super.init(loop)
     }
 
     // MARK: New events

@@ -1,7 +1,7 @@
 import HeraldModel
 
 /// Adds, changes and removes the lanes of a delivery loop as their delegates change. Confined to one thread.
-final class LaneKeeper {
+final class LaneKeeper: LoopPart {
     /// The state of a lane from before a restart.
     struct Restored: Sendable {
         var position: LanePosition?
@@ -21,30 +21,18 @@ final class LaneKeeper {
     /// A lane with more waiting deliveries than this begins with a low rate.
     private static let fewRetries = 10
 
-    private let lanes: LaneTable
-    private let log: LoopLog
     private let starter: AttemptStarter
     private let calls: DelegateCalls
-    private let ledger: DeliveryLedger
-    private let timers: LoopTimers
-    private let awaited: AwaitedAttempts
     private let maxWaiting: Int
     private var probes = ProbeCalendar()
     /// When the timer of a lease fires, in monotonic nanoseconds.
     private var leaseTimers: [DelegateKey: Int64] = [:]
 
-    init(
-        lanes: LaneTable, log: LoopLog, starter: AttemptStarter, calls: DelegateCalls, ledger: DeliveryLedger,
-        timers: LoopTimers, awaited: AwaitedAttempts, maxWaiting: Int
-    ) {
-        self.lanes = lanes
-        self.log = log
+    init(_ loop: LoopParts, starter: AttemptStarter, calls: DelegateCalls, maxWaiting: Int) {
         self.starter = starter
         self.calls = calls
-        self.ledger = ledger
-        self.timers = timers
-        self.awaited = awaited
         self.maxWaiting = maxWaiting
+        super.init(loop)
     }
 
     // MARK: Adding, changing and removing lanes

@@ -1,20 +1,13 @@
 /// The lanes of one loop that wait for their turn at a limited origin, in order of arrival; see `OriginRate`. Confined to
 /// one thread.
-final class OriginQueues {
+final class OriginQueues: LoopPart {
     private struct Queue {
         var lanes = RoundRobin()
         /// When the timer of the queue fires.
         var due: Int64?
     }
 
-    private let lanes: LaneTable
-    private let timers: LoopTimers
     private var queues: [OriginRates.Key: Queue] = [:]
-
-    init(lanes: LaneTable, timers: LoopTimers) {
-        self.lanes = lanes
-        self.timers = timers
-    }
 
     /// Takes the turn of a lane that may start an attempt otherwise, or queues the lane. The turn lasts until the lane
     /// starts an attempt.

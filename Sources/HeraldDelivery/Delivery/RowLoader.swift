@@ -2,27 +2,20 @@ import HeraldModel
 
 /// Leaves rows of lanes that have many in the store, and loads them when there is room; see `StoredRows`. Confined to one
 /// thread.
-final class RowLoader {
-    private let lanes: LaneTable
+final class RowLoader: LoopPart {
     private let starter: AttemptStarter
     private let distributor: EventDistributor
-    private let ledger: DeliveryLedger
-    private let timers: LoopTimers
-    private let awaited: AwaitedAttempts
     /// Requests rows, which are passed to `arrived`.
     private let read: (StoredRowsQuery) -> Void
 
     init(
-        lanes: LaneTable, starter: AttemptStarter, distributor: EventDistributor, ledger: DeliveryLedger,
-        timers: LoopTimers, awaited: AwaitedAttempts, read: @escaping (StoredRowsQuery) -> Void
+        _ loop: LoopParts, starter: AttemptStarter, distributor: EventDistributor,
+        read: @escaping (StoredRowsQuery) -> Void
     ) {
-        self.lanes = lanes
         self.starter = starter
         self.distributor = distributor
-        self.ledger = ledger
-        self.timers = timers
-        self.awaited = awaited
         self.read = read
+        super.init(loop)
     }
 
     /// Called when the store has what was collected up to now.

@@ -5,7 +5,7 @@ import HeraldModel
 /// What it takes begins where the last owner has left it, on a detour, and joins the other lanes when it has reached them. What it
 /// gives starts nothing more. When the attempts that are open have ended, one checkpoint has all results, and the
 /// position from which the next owner continues.
-final class ShardKeeper {
+final class ShardKeeper: LoopPart {
     /// Number of events that a detour routes before the engine lets the sender work again. More than the loop routes itself, so
     /// that a detour ends.
     private static let turnBudget = 2 * DeliveryEngine.turnBudget
@@ -24,30 +24,22 @@ final class ShardKeeper {
         var shards: Shards { detour.shards }
     }
 
-    private let lanes: LaneTable
-    private let log: LoopLog
     private let starter: AttemptStarter
     private let keeper: LaneKeeper
-    private let ledger: DeliveryLedger
     private let distributor: EventDistributor
-    private let timers: LoopTimers
     private var taken: [Detour] = []
     private var leaving: [Leaving] = []
     /// The shards of the loop, without those that it is releasing.
     private(set) var shards: Shards
 
     init(
-        _ shards: Shards, lanes: LaneTable, log: LoopLog, starter: AttemptStarter, keeper: LaneKeeper,
-        ledger: DeliveryLedger, distributor: EventDistributor, timers: LoopTimers
+        _ loop: LoopParts, _ shards: Shards, starter: AttemptStarter, keeper: LaneKeeper, distributor: EventDistributor
     ) {
         self.shards = shards
-        self.lanes = lanes
-        self.log = log
         self.starter = starter
         self.keeper = keeper
-        self.ledger = ledger
         self.distributor = distributor
-        self.timers = timers
+        super.init(loop)
     }
 
     var isGiving: Bool { !leaving.isEmpty }
