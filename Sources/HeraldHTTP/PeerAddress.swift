@@ -1,5 +1,6 @@
 internal import CHeraldMicrohttpd
 import Glibc
+internal import HeraldRuntime
 
 /// The client's address, without its port. IPv4 addresses of dual-stack sockets are unmapped.
 package struct PeerAddress: Sendable, Hashable, CustomStringConvertible {
@@ -18,28 +19,16 @@ package struct PeerAddress: Sendable, Hashable, CustomStringConvertible {
     package var client: PeerAddress { isIPv4 ? self : PeerAddress(high: high, low: 0) }
 
     package var description: String {
-        var bytes = (high.bigEndian, low.bigEndian)
-        return withUnsafeBytes(of: &bytes) { raw in
-            let text = UnsafeMutablePointer<CChar>.allocate(capacity: Int(INET6_ADDRSTRLEN))
-            defer { text.deallocate() }
-            let start = isIPv4 ? 12 : 0
-            guard
-                inet_ntop(
-                    isIPv4 ? AF_INET : AF_INET6, raw.baseAddress.map { $0 + start }, text, socklen_t(INET6_ADDRSTRLEN))
-                    != nil
-            else { return "?" }
-            return String(cString: text)
-        }
+        let ip = isIPv4 ? IPAddress(v4: UInt32(truncatingIfNeeded: low)) : IPAddress(high: high, low: low)
+        return ip.description
     }
 }
 
 extension PeerAddress {
     /// - Parameter bytes: 4 or 16 bytes in network order; `nil` for any other number.
     init?(bytes: some Collection<UInt8>) {
-        guard bytes.count == 4 || bytes.count == 16 else { return nil }
-        let all = (bytes.count == 4 ? [UInt8](repeating: 0, count: 10) + [0xff, 0xff] : []) + bytes
-        func number(_ bytes: ArraySlice<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
-        self.init(high: number(all[..<8]), low: number(all[8...]))
+        guard let ip = IPAddress(bytes: bytes) else { return nil }
+        self.init(high: ip.high, low: ip.family == .v4 ? 0xffff_0000_0000 | ip.low : ip.low)
     }
 
     /// Parses dotted decimal with four parts, or IPv6 without brackets and zone.
