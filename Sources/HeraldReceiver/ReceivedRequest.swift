@@ -7,11 +7,11 @@ package struct ReceivedRequest: Sendable {
 
     package let version: Version
     /// 1 for the first connection of the receiver.
-    package let connection: Int
+    package internal(set) var connection = 0
     /// 1 for the first request on its connection; a later one reused the connection.
-    package let position: Int
+    package internal(set) var position = 0
     /// When its last byte was received, in nanoseconds of the machine's monotonic clock.
-    package let receivedAt: Int64
+    package internal(set) var receivedAt: Int64 = 0
     package let method: String
     /// Including the query.
     package let path: String
@@ -25,15 +25,4 @@ package struct ReceivedRequest: Sendable {
     }
 
     package var text: String { String(decoding: body, as: UTF8.self) }
-}
-
-/// A request without the number of its connection.
-struct IncomingRequest {
-    /// 0 over HTTP/1.1.
-    var stream: Int32
-    var version: ReceivedRequest.Version
-    var method: String
-    var path: String
-    var headers: [(name: String, value: String)]
-    var body: [UInt8]
 }

@@ -34,10 +34,10 @@ extension ReceiverLoop {
         guard !connection.isClosed else { return }
         if let conversation = connection.conversation {
             while true {
-                let request = conversation.nextRequest()
-                if let request { take(request, from: connection) }
+                let next = conversation.nextRequest()
+                if let next { take(next.request, on: next.stream, of: connection) }
                 guard send(conversation, to: connection) else { return }
-                if request == nil { break }
+                if next == nil { break }
             }
         }
         if connection.updatesKeys { return updateKeys(connection) }
@@ -102,24 +102,24 @@ extension ReceiverLoop {
         }
     }
 
-    private func take(_ incoming: IncomingRequest, from connection: SenderConnection) {
+    private func take(_ request: ReceivedRequest, on stream: Int32, of connection: SenderConnection) {
         connection.requestCount += 1
-        let request = ReceivedRequest(
-            version: incoming.version, connection: connection.number, position: connection.requestCount,
-            receivedAt: clock.monotonic(), method: incoming.method, path: incoming.path, headers: incoming.headers,
-            body: incoming.body)
+        var request = request
+        request.connection = connection.number
+        request.position = connection.requestCount
+        request.receivedAt = clock.monotonic()
         recording.append(request)
         let reply = script(request)
-        let work = Work.reply(connection: connection.number, stream: incoming.stream)
+        let work = Work.reply(connection: connection.number, stream: stream)
         switch reply.hold {
         case .nothing:
-            perform(reply, on: incoming.stream, of: connection)
+            perform(reply, on: stream, of: connection)
             return
         case .milliseconds(let milliseconds): later(milliseconds, work)
         case .gate(let gate): gate.whenOpen { [mailbox] in mailbox.post(work) }
         case .forever: return
         }
-        connection.held[incoming.stream] = reply
+        connection.held[stream] = reply
     }
 
     func perform(_ reply: ReceiverReply, on stream: Int32, of connection: SenderConnection) {

@@ -4,8 +4,8 @@ protocol Conversation: AnyObject {
     func receive(_ bytes: ArraySlice<UInt8>)
     /// Whether more pipelined data arrived than is kept: the connection has to be closed.
     var hasTooMuch: Bool { get }
-    /// The next complete request that may get its reply.
-    func nextRequest() -> IncomingRequest?
+    /// The next complete request that may get its reply; the loop adds its connection and time. Over HTTP/1.1 the stream is 0.
+    func nextRequest() -> (stream: Int32, request: ReceivedRequest)?
     /// Executes the reply, except its delay.
     func perform(_ reply: ReceiverReply, on stream: Int32)
     /// The next bytes to send, at most some ten thousand; empty if there are none now.

@@ -20,7 +20,7 @@ final class HTTP1Conversation: Conversation {
 
     var hasTooMuch: Bool { parser.bufferedBytes > limits.bodyBytes + 2 * ConversationLimits.headBytes }
 
-    func nextRequest() -> IncomingRequest? {
+    func nextRequest() -> (stream: Int32, request: ReceivedRequest)? {
         guard request == nil, planned == nil else { return nil }
         while true {
             switch parser.next() {
@@ -34,9 +34,10 @@ final class HTTP1Conversation: Conversation {
                 return nil
             case .request(let complete):
                 request = complete
-                return IncomingRequest(
-                    stream: 0, version: .http1, method: complete.method, path: complete.path,
-                    headers: complete.headers, body: complete.body)
+                let received = ReceivedRequest(
+                    version: .http1, method: complete.method, path: complete.path, headers: complete.headers,
+                    body: complete.body)
+                return (0, received)
             }
         }
     }

@@ -52,7 +52,7 @@ final class HTTP2Conversation: Conversation {
     /// The library enforces flow control.
     var hasTooMuch: Bool { false }
 
-    func nextRequest() -> IncomingRequest? {
+    func nextRequest() -> (stream: Int32, request: ReceivedRequest)? {
         // Some may have been reset in the meantime.
         complete.removeAll { streams[$0] == nil }
         guard let id = complete.first, let stream = streams[id] else { return nil }
@@ -60,9 +60,9 @@ final class HTTP2Conversation: Conversation {
         func pseudo(_ name: String) -> String { stream.headers.first { $0.name == name }?.value ?? "" }
         var headers = stream.headers.filter { !$0.name.hasPrefix(":") }
         if !headers.contains(where: { $0.name == "host" }) { headers.insert(("host", pseudo(":authority")), at: 0) }
-        return IncomingRequest(
-            stream: id, version: .http2, method: pseudo(":method"), path: pseudo(":path"), headers: headers,
-            body: stream.body)
+        let received = ReceivedRequest(
+            version: .http2, method: pseudo(":method"), path: pseudo(":path"), headers: headers, body: stream.body)
+        return (id, received)
     }
 
     func perform(_ reply: ReceiverReply, on stream: Int32) {
