@@ -3,9 +3,7 @@ final class HTTP1Conversation: Conversation {
     private let limits: ConversationLimits
     private var parser: HTTP1Parser
     private var payload = ReplyBody([])
-    /// The pause before the next byte has started and is not over.
-    private var isPausing = false
-    private var newPause: Pause?
+    private var newPauses: [Pause] = []
     /// A request was returned, and its response is not finished.
     private var request: HTTP1Request?
     private var isPerforming = false
@@ -72,12 +70,7 @@ final class HTTP1Conversation: Conversation {
     }
 
     func output() -> [UInt8] {
-        guard !isPausing else { return [] }
-        let bytes = Array(payload.take(ConversationLimits.outputBytes))
-        if let milliseconds = payload.nextPause {
-            isPausing = true
-            newPause = Pause(stream: 0, milliseconds: milliseconds)
-        }
+        let bytes = Array(payload.take(ConversationLimits.outputBytes, of: 0, &newPauses))
         if isPerforming, payload.isExhausted {
             isPerforming = false
             request = nil
@@ -86,11 +79,11 @@ final class HTTP1Conversation: Conversation {
     }
 
     func takePauses() -> [Pause] {
-        defer { newPause = nil }
-        return newPause.map { [$0] } ?? []
+        defer { newPauses = [] }
+        return newPauses
     }
 
-    func resume(_ stream: Int32) { isPausing = false }
+    func resume(_ stream: Int32) { payload.resume() }
 
     var ending: Ending? { request == nil && payload.isExhausted ? planned : nil }
 }

@@ -110,7 +110,7 @@ private func giveData(
 ) -> Int {
     guard let conversation = conversation(owner), var stream = conversation.streams[id] else { return 0 }
     defer { conversation.streams[id] = stream }
-    if stream.isPausing { return HERALD_H2_LATER }
+    if stream.payload.isPausing { return HERALD_H2_LATER }
     if stream.payload.isExhausted {
         if stream.breaksOff {
             // The body is endless; the connection ends instead.
@@ -120,15 +120,11 @@ private func giveData(
         flags?.pointee |= HERALD_H2_DATA_FLAG_EOF
         return 0
     }
-    let bytes = stream.payload.take(room)
+    let bytes = stream.payload.take(room, of: id, &conversation.newPauses)
     bytes.withUnsafeBytes { source in
         if let from = source.baseAddress {
             buffer?.update(from: from.assumingMemoryBound(to: UInt8.self), count: source.count)
         }
-    }
-    if let milliseconds = stream.payload.nextPause {
-        stream.isPausing = true
-        conversation.newPauses.append(Pause(stream: id, milliseconds: milliseconds))
     }
     if stream.payload.isExhausted, !stream.breaksOff { flags?.pointee |= HERALD_H2_DATA_FLAG_EOF }
     return bytes.count

@@ -13,7 +13,6 @@ final class HTTP2Conversation: Conversation {
         var breaksOff = false
         /// The end of the stream after the response.
         var ending: Ending?
-        var isPausing = false
     }
 
     let limits: ConversationLimits
@@ -27,7 +26,6 @@ final class HTTP2Conversation: Conversation {
     var planned: Ending?
     /// Bytes that bypass the protocol.
     private var raw = ReplyBody([])
-    private var isRawPausing = false
 
     init(limits: ConversationLimits) {
         self.limits = limits
@@ -109,7 +107,7 @@ final class HTTP2Conversation: Conversation {
     }
 
     func output() -> [UInt8] {
-        if !raw.isExhausted { return rawOutput() }
+        if !raw.isExhausted { return Array(raw.take(ConversationLimits.outputBytes, of: 0, &newPauses)) }
         guard let session else { return [] }
         var bytes: [UInt8] = []
         while planned != .reset, bytes.count < ConversationLimits.outputBytes {
@@ -124,16 +122,6 @@ final class HTTP2Conversation: Conversation {
         return bytes
     }
 
-    private func rawOutput() -> [UInt8] {
-        guard !isRawPausing else { return [] }
-        let bytes = Array(raw.take(ConversationLimits.outputBytes))
-        if let milliseconds = raw.nextPause {
-            isRawPausing = true
-            newPauses.append(Pause(stream: 0, milliseconds: milliseconds))
-        }
-        return bytes
-    }
-
     func takePauses() -> [Pause] {
         defer { newPauses = [] }
         return newPauses
@@ -141,9 +129,9 @@ final class HTTP2Conversation: Conversation {
 
     func resume(_ stream: Int32) {
         if stream == 0 {
-            isRawPausing = false
+            raw.resume()
         } else if streams[stream] != nil {
-            streams[stream]?.isPausing = false
+            streams[stream]?.payload.resume()
             nghttp2_session_resume_data(session, stream)
         }
     }

@@ -7,6 +7,8 @@ struct ReplyBody: Sendable {
     let dripMilliseconds: Int?
     /// The number of bytes that are sent at once before the pauses start.
     private var atOnce: Int
+    /// The pause before the next byte has begun and is not over.
+    private(set) var isPausing = false
 
     init(_ bytes: [UInt8], repeating: [UInt8] = [], dripMilliseconds: Int? = nil, atOnce: Int = 0) {
         self.bytes = bytes[...]
@@ -20,20 +22,26 @@ struct ReplyBody: Sendable {
 
     var isExhausted: Bool { bytes.isEmpty && repeating.isEmpty }
 
-    /// The pause before the next byte, in milliseconds; `nil` if there is none.
-    var nextPause: Int? { atOnce == 0 && !isExhausted ? dripMilliseconds : nil }
-
-    /// The next bytes, at most `room`; empty at the end.
-    mutating func take(_ room: Int) -> ArraySlice<UInt8> {
+    /// The next bytes, at most `room`; empty at the end, and during a pause.
+    /// - Parameter pauses: gets the pause that begins after them; `resume` ends it.
+    mutating func take(_ room: Int, of stream: Int32, _ pauses: inout [Pause]) -> ArraySlice<UInt8> {
+        if isPausing { return [] }
         if bytes.isEmpty { bytes = repeating[...] }
         var count = min(room, bytes.count)
         if dripMilliseconds != nil {
             count = min(count, max(1, atOnce))
             atOnce = max(0, atOnce - count)
         }
-        defer { bytes = bytes.dropFirst(count) }
-        return bytes.prefix(count)
+        let taken = bytes.prefix(count)
+        bytes = bytes.dropFirst(count)
+        if atOnce == 0, !isExhausted, let dripMilliseconds {
+            isPausing = true
+            pauses.append(Pause(stream: stream, milliseconds: dripMilliseconds))
+        }
+        return taken
     }
+
+    mutating func resume() { isPausing = false }
 
     /// Applies a change to the parts that are not empty.
     func mapped(_ change: ([UInt8]) -> [UInt8]) -> ReplyBody {
