@@ -27,9 +27,9 @@ public struct FlowStatus: Equatable, Sendable {
         /// When the first of the failures ended, in milliseconds since 1970 UTC.
         package let since: Int64
         /// Since the last success of the type.
-        public let failures: Int
+        public internal(set) var failures = 0
         /// The newest failure, in words.
-        public let reason: String
+        public internal(set) var reason: String
     }
 
     /// Whether the receiver works.
@@ -96,9 +96,7 @@ extension FlowControl {
             nextProbeAt: outage.flatMap { $0.isProbing ? nil : max($0.nextProbe, now) / 1_000_000 + wallOffset },
             concurrency: concurrency(limits),
             rate: rate.limit.isFinite ? rate.limit : nil, toleratedRejections: rate.tolerated,
-            refusedTypes: refused.all.map {
-                .init(type: $0.type, since: $0.since, failures: $0.failures, reason: $0.reason)
-            }, blockedSubject: blockedSubject)
+            refusedTypes: refused.all, blockedSubject: blockedSubject)
     }
 
     /// No limit of the receiver is known.

@@ -7,18 +7,14 @@ import HeraldModel
 /// success ends that. So the type of the newest success is never refused, and a receiver that accepts nothing opens the
 /// breaker as before.
 struct RefusedTypes: Equatable {
-    /// The first properties are those of `FlowStatus.RefusedType`.
-    struct Entry: Equatable, Sendable {
-        let type: String
-        let since: Int64
-        fileprivate(set) var failures = 0
-        fileprivate(set) var reason: String
+    private struct Entry: Equatable, Sendable {
+        var shown: FlowStatus.RefusedType
         /// Another type has succeeded between two of the failures.
-        fileprivate var isInterrupted = false
+        var isInterrupted = false
         /// Another type has succeeded since the newest failure.
-        fileprivate var isFollowed = false
+        var isFollowed = false
 
-        fileprivate(set) var isRefused = false
+        var isRefused: Bool { isInterrupted && shown.failures >= RefusedTypes.minimumFailures }
     }
 
     static let minimumFailures = 5
@@ -30,25 +26,25 @@ struct RefusedTypes: Equatable {
     private var entries: [Entry] = []
 
     /// In the order of their first failure.
-    var all: [Entry] { entries.filter(\.isRefused) }
+    var all: [FlowStatus.RefusedType] { entries.filter(\.isRefused).map(\.shown) }
 
-    func contains(_ type: String) -> Bool { entries.contains { $0.isRefused && $0.type == type } }
+    func contains(_ type: String) -> Bool { entries.contains { $0.isRefused && $0.shown.type == type } }
 
     /// - Parameter wall: milliseconds since 1970 UTC.
     mutating func failed(_ type: String, _ reason: String, wall: Int64) {
-        guard let index = entries.firstIndex(where: { $0.type == type }) ?? add(type, reason, wall) else { return }
-        entries[index].failures += 1
-        entries[index].reason = reason
+        let known = entries.firstIndex { $0.shown.type == type }
+        guard let index = known ?? add(type, reason, wall) else { return }
+        entries[index].shown.failures += 1
+        entries[index].shown.reason = reason
         if entries[index].isFollowed {
             entries[index].isFollowed = false
             entries[index].isInterrupted = true
         }
-        entries[index].isRefused = entries[index].isInterrupted && entries[index].failures >= Self.minimumFailures
     }
 
     mutating func succeeded(_ type: String) {
         if entries.isEmpty { return }
-        entries.removeAll { $0.type == type }
+        entries.removeAll { $0.shown.type == type }
         for index in entries.indices { entries[index].isFollowed = true }
     }
 
@@ -58,7 +54,7 @@ struct RefusedTypes: Equatable {
             guard let other = entries.firstIndex(where: { !$0.isRefused }) else { return nil }
             entries.remove(at: other)
         }
-        entries.append(Entry(type: type, since: wall, reason: reason))
+        entries.append(Entry(shown: .init(type: type, since: wall, reason: reason)))
         return entries.count - 1
     }
 }
