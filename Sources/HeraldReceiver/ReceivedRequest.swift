@@ -17,11 +17,12 @@ package struct ReceivedRequest: Sendable {
     package let path: String
     /// In order, with names as received: in lower case over HTTP/2, whose `:authority` is `host` here.
     package let headers: [(name: String, value: String)]
-    package let body: [UInt8]
+    package internal(set) var body: [UInt8] = []
 
     /// The first value of a header, with the name in any case.
     package func header(_ name: String) -> String? {
-        headers.first { $0.name.lowercased() == name.lowercased() }?.value
+        let name = name.lowercased()
+        return headers.first { $0.name.lowercased() == name }?.value
     }
 
     package var text: String { String(decoding: body, as: UTF8.self) }

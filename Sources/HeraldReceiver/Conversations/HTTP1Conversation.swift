@@ -5,7 +5,7 @@ final class HTTP1Conversation: Conversation {
     private var payload = ReplyBody([])
     private var newPauses: [Pause] = []
     /// A request was returned, and its response is not finished.
-    private var request: HTTP1Request?
+    private var request: ReceivedRequest?
     private var isPerforming = false
     private var planned: Ending?
 
@@ -32,10 +32,7 @@ final class HTTP1Conversation: Conversation {
                 return nil
             case .request(let complete):
                 request = complete
-                let received = ReceivedRequest(
-                    version: .http1, method: complete.method, path: complete.path, headers: complete.headers,
-                    body: complete.body)
-                return (0, received)
+                return (0, complete)
             }
         }
     }
@@ -44,7 +41,7 @@ final class HTTP1Conversation: Conversation {
         guard let request else { return }
         isPerforming = true
         switch reply.end {
-        case .keepOpen: planned = request.isLast ? .close : nil
+        case .keepOpen: planned = parser.isLast ? .close : nil
         case .close, .refuse: planned = .close
         case .reset: planned = .reset
         }
@@ -63,7 +60,7 @@ final class HTTP1Conversation: Conversation {
         if hasBody {
             head += length.map { "content-length: \($0)\r\n" } ?? "transfer-encoding: chunked\r\n"
         }
-        if request?.isLast ?? true { head += "connection: close\r\n" }
+        if request == nil || parser.isLast { head += "connection: close\r\n" }
         let bytes = Array((head + "\r\n").utf8)
         let body = length == nil ? answer.body.inChunks() : answer.body
         payload = hasBody && !isToHead ? body.following(bytes) : body.replaced(by: bytes)

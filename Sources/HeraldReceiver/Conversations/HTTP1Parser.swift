@@ -1,7 +1,7 @@
 /// Parses the requests of a connection one after the other. A value.
 struct HTTP1Parser {
     enum Result {
-        case request(HTTP1Request)
+        case request(ReceivedRequest)
         case incomplete
         /// The client waits for `100 Continue` before it sends the body. Reported once.
         case awaitsContinue
@@ -22,8 +22,10 @@ struct HTTP1Parser {
     private var start = 0
     /// The number of buffered bytes already searched for the end of the header section.
     private var searched = 0
-    private var request: HTTP1Request?
+    private var request: ReceivedRequest?
     private var framing = Framing.length(0)
+    /// Whether the client wants to close the connection after the response to the newest request.
+    private(set) var isLast = false
 
     init(maxBodyBytes: Int) {
         self.maxBodyBytes = maxBodyBytes
@@ -53,7 +55,8 @@ struct HTTP1Parser {
             } catch {
                 return .malformed(status: error.status, error.what)
             }
-            if request?.expectsContinue == true, bufferedBytes == 0 { return .awaitsContinue }
+            let expectation = request?.header("expect")?.lowercased()
+            if expectation == "100-continue", bufferedBytes == 0 { return .awaitsContinue }
         }
         do throws(Malformed) {
             guard try takeBody(), let complete = request else { return .incomplete }
@@ -103,8 +106,9 @@ struct HTTP1Parser {
             }
             headers.append((String(decoding: line[..<colon], as: UTF8.self), Self.trimmed(line[(colon + 1)...])))
         }
-        let new = HTTP1Request(
-            method: words[0], path: words[1], headers: headers, isVersion10: words[2] == "HTTP/1.0")
+        let new = ReceivedRequest(version: .http1, method: words[0], path: words[1], headers: headers)
+        let connection = new.header("connection")?.lowercased() ?? ""
+        isLast = words[2] == "HTTP/1.0" ? !connection.contains("keep-alive") : connection.contains("close")
         if let coding = new.header("transfer-encoding") {
             guard coding.lowercased() == "chunked" else {
                 throw Malformed(status: 501, what: "The only transfer coding that is understood is chunked.")
@@ -169,24 +173,5 @@ struct HTTP1Parser {
         var value = value.drop { $0 == 32 || $0 == 9 }
         while let last = value.last, last == 32 || last == 9 { value.removeLast() }
         return String(decoding: value, as: UTF8.self)
-    }
-}
-
-struct HTTP1Request {
-    let method: String
-    let path: String
-    let headers: [(name: String, value: String)]
-    let isVersion10: Bool
-    var body: [UInt8] = []
-
-    /// - Parameter name: in lower case.
-    func header(_ name: String) -> String? { headers.first { $0.name.lowercased() == name }?.value }
-
-    var expectsContinue: Bool { header("expect")?.lowercased() == "100-continue" }
-
-    /// Whether the client wants to close the connection after the response.
-    var isLast: Bool {
-        let connection = header("connection")?.lowercased() ?? ""
-        return isVersion10 ? !connection.contains("keep-alive") : connection.contains("close")
     }
 }
