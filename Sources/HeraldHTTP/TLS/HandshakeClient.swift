@@ -6,7 +6,7 @@ final class HandshakeClient {
     let isTrusted: Bool
     private var refilledAt: Int64
     /// Processor time in nanoseconds; halved each second.
-    private(set) var cost: Int64 = 0
+    var cost: Int64 = 0
     /// Handshakes in progress.
     var count = 0
     /// The descriptors of those that can continue, the first one first.
@@ -28,10 +28,6 @@ final class HandshakeClient {
         allowance -= 1
         return true
     }
-
-    func worked(nanoseconds: Int64) { cost += nanoseconds }
-
-    func halveCost() { cost /= 2 }
 
     /// Whether its handshakes take so much time that it has only a part of what there is for all such clients: about 50
     /// handshakes per second.

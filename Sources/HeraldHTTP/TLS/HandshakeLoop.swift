@@ -314,7 +314,7 @@ final class HandshakeLoop: @unchecked Sendable {
             let progress = handshake.connection.shakeHands()
             let time = processorTime() - begin
             if handshake.client.isHeavy { heavyAllowance -= time }
-            handshake.client.worked(nanoseconds: time)
+            handshake.client.cost += time
             left -= time
             proceed(handshake, progress)
         }
@@ -384,7 +384,7 @@ final class HandshakeLoop: @unchecked Sendable {
             refuseGreeting(descriptor)
         }
         for (address, client) in clients {
-            client.halveCost()
+            client.cost /= 2
             if client.isForgettable(now: now) { clients[address] = nil }
         }
     }
