@@ -112,18 +112,16 @@ final class ServerLoop: @unchecked Sendable {
         now = clock.monotonic()
         maxConnections = (configuration.maxConnections + configuration.loops - 1) / configuration.loops
         shares = AddressShares(places: maxConnections, factor: 2)
-        fields = .allocate(capacity: RawHead.maxFields + 1)
-        callbacks = .allocate(capacity: 1)
         do {
             wakeup = try Wakeup()
             bridgeEpoll = configuration.certificate == nil ? nil : try Epoll()
             leaving = try LeavingClients(addresses: addresses, maxBytes: 4 * configuration.maxBodyBytes + 65_536)
         } catch {
             if let socket { close(socket.descriptor) }
-            fields.deallocate()
-            callbacks.deallocate()
             throw .system(error)
         }
+        fields = .allocate(capacity: RawHead.maxFields + 1)
+        callbacks = .allocate(capacity: 1)
         mailbox = Mailbox(wakeup: wakeup)
         callbacks.initialize(to: .calling(self, configuration, socket))
         daemon = herald_mhd_start(callbacks)
