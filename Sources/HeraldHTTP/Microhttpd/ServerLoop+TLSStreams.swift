@@ -57,9 +57,9 @@ extension ServerLoop {
 
     /// Between two runs of the library.
     func checkBridges() {
-        var ready: [(descriptor: Int32, interest: Epoll.Interest)] = []
-        bridgeEpoll?.wait(milliseconds: 0) { ready.append(($0, $1)) }
-        for (descriptor, _) in ready {
+        var ready: [Int32] = []
+        bridgeEpoll?.wait(milliseconds: 0) { descriptor, _ in ready.append(descriptor) }
+        for descriptor in ready {
             guard let bridge = bridges[descriptor] else { continue }
             // The client's socket is watched only for its end.
             bridge.resume(isOver: descriptor != bridge.near)
