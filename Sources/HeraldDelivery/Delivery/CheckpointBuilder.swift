@@ -186,9 +186,7 @@ struct CheckpointBuilder {
         checkpoint.attempts = Array(attempts[..<count])
         attempts.removeFirst(count)
         takeRows(&checkpoint)
-        writing = checkpoint
-        due = nil
-        return checkpoint
+        return begin(checkpoint)
     }
 
     /// Takes the rows of deliveries with an attempt in a part. Without them, a restart would send an event again after later
@@ -214,9 +212,7 @@ struct CheckpointBuilder {
         guard hasOutcomes, !isUrgent, now < positionsDue else { return nil }
         var checkpoint = Checkpoint()
         takeOutcomes(&checkpoint)
-        writing = checkpoint
-        due = nil
-        return checkpoint
+        return begin(checkpoint)
     }
 
     private mutating func takeOutcomes(_ checkpoint: inout Checkpoint) {
@@ -262,6 +258,10 @@ struct CheckpointBuilder {
             self.settled = settled
             routed = settled
         }
+        return begin(checkpoint)
+    }
+
+    private mutating func begin(_ checkpoint: Checkpoint) -> Checkpoint {
         writing = checkpoint
         due = nil
         return checkpoint
@@ -271,9 +271,7 @@ struct CheckpointBuilder {
     mutating func takeFailed() -> Checkpoint? {
         guard let checkpoint = failed else { return nil }
         failed = nil
-        writing = checkpoint
-        due = nil
-        return checkpoint
+        return begin(checkpoint)
     }
 
     /// Called when a write has ended.

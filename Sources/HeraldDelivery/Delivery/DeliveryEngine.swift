@@ -137,7 +137,7 @@ final class DeliveryEngine: LoopPart {
             case .tellMissed(let key): distributor.tellMissed(key)
             case .loadRows(let key): loader.load(key)
             case .originTurn(let origin): starter.serve(origin)
-            case .readAgain(let after): log.readAgain(after: after)
+            case .readAgain(let after): log.readPage(after)
             case .runMaintenance:
                 runMaintenance?()
                 timers.insert(.runMaintenance, due: timers.now + Self.maintenanceInterval)

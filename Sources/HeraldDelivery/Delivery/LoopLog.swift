@@ -6,7 +6,7 @@ import HeraldModel
 final class LoopLog {
     private let recentEvents: RecentEvents
     /// Requests the page after a position, which is passed to `accept`.
-    private let readPage: (LogPosition) -> Void
+    let readPage: (LogPosition) -> Void
     private let timers: LoopTimers
     /// Every caught-up lane has been offered every event up to here.
     private(set) var routed: LogPosition
@@ -101,8 +101,6 @@ final class LoopLog {
     func read(_ sequence: LogPosition, for key: DelegateKey, of app: AppKey?) {
         if let after = pages.want(sequence, for: key, of: app) { readPage(after) }
     }
-
-    func readAgain(after: LogPosition) { readPage(after) }
 
     /// Called with the page after a position; `nil` if it could not be read.
     /// - Returns: the page without events erased since it was read; `nil` if it is requested again.
