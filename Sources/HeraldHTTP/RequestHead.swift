@@ -59,7 +59,9 @@ package final class RequestHead: Sendable {
     }
     /// The values of all fields with this name, in order.
     func allBytes(of name: StaticString) -> [ArraySlice<UInt8>] {
-        raw.values(of: name).map { raw.bytes[$0] }
+        var values: [ArraySlice<UInt8>] = []
+        while let next = raw.value(of: name, after: values.last?.endIndex) { values.append(raw.bytes[next]) }
+        return values
     }
     /// The values of all fields with this name as one list with commas (RFC 9110, 5.3); `nil` without one.
     package func list(of name: StaticString) -> String? {
@@ -107,12 +109,6 @@ extension RawHead {
             position = field.value.upperBound
         }
         return nil
-    }
-
-    func values(of name: StaticString) -> [Range<Int>] {
-        var values: [Range<Int>] = []
-        while let next = value(of: name, after: values.last?.upperBound) { values.append(next) }
-        return values
     }
 
     /// Whether a range, stored in lower case, equals `name` in any case.
