@@ -7,15 +7,9 @@ package final class Thread: Sendable {
     // `pthread_t` is an integer on Linux.
     private let handle: pthread_t
 
-    private final class Start {
-        let name: String
-        let priority: Priority
-        let body: @Sendable () -> Void
-        init(name: String, priority: Priority, body: @escaping @Sendable () -> Void) {
-            self.name = name
-            self.priority = priority
-            self.body = body
-        }
+    fileprivate final class Start {
+        let run: @Sendable () -> Void
+        init(_ run: @escaping @Sendable () -> Void) { self.run = run }
     }
 
     /// Starts at once.
@@ -23,7 +17,16 @@ package final class Thread: Sendable {
     package init(
         name: String, priority: Priority = .normal, body: @escaping @Sendable () -> Void
     ) throws(SystemError) {
-        let start = Unmanaged.passRetained(Start(name: name, priority: priority, body: body))
+        let start = Unmanaged.passRetained(
+            Start {
+                herald_name_thread(name)
+                switch priority {
+                case .prompt: herald_take_short_turns(500_000)
+                case .normal: break
+                case .low: herald_lower_priority()
+                }
+                body()
+            })
         var handle = pthread_t()
         let code = pthread_create(&handle, nil, threadMain, start.toOpaque())
         if code != 0 {
@@ -70,20 +73,9 @@ package final class Thread: Sendable {
         /// A tenth of the processor time of a normal thread while both compute; does not interrupt others.
         case low
     }
-
-    fileprivate static func run(_ argument: UnsafeMutableRawPointer) {
-        let start = Unmanaged<Start>.fromOpaque(argument).takeRetainedValue()
-        herald_name_thread(start.name)
-        switch start.priority {
-        case .prompt: herald_take_short_turns(500_000)
-        case .normal: break
-        case .low: herald_lower_priority()
-        }
-        start.body()
-    }
 }
 
 private func threadMain(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
-    if let argument { Thread.run(argument) }
+    if let argument { Unmanaged<Thread.Start>.fromOpaque(argument).takeRetainedValue().run() }
     return nil
 }
