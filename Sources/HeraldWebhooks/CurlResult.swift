@@ -7,10 +7,13 @@ enum CurlResult {
     static let tooLate = CallbackOutcome.Verdict.failed(
         .stopped, detail: "another node may deliver to this delegate by now")
 
+    /// Whether an error of the system means that this machine has no descriptor or no memory.
+    static func isLack(_ code: Int32) -> Bool { [EMFILE, ENFILE, ENOBUFS, ENOMEM, ENOSPC].contains(code) }
+
     /// This machine has no descriptor or no memory for a connection, which is no failure of the receiver.
     /// - Returns: `nil` for another error of the system.
     static func lack(_ code: Int32) -> CallbackOutcome.Verdict? {
-        guard [EMFILE, ENFILE, ENOBUFS, ENOMEM, ENOSPC].contains(code) else { return nil }
+        guard isLack(code) else { return nil }
         return .failed(.stopped, detail: "no connection can be opened: \(String(cString: strerror(code)))")
     }
 

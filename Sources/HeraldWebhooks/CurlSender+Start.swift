@@ -97,6 +97,11 @@ extension CurlSender {
             case .failed(let reason), .unavailable(let reason):
                 target.reach = .closed(.nameResolution, detail: "\(host): \(reason)")
                 target.reachExpiresAt = entry.expiresAt
+            case .lacking(let reason):
+                let detail = "no lookup of \(host): \(reason)"
+                target.reach = .closed(.stopped, detail: detail)
+                target.reachExpiresAt = entry.expiresAt
+                report(.failed(.stopped, detail: detail), now)
             }
             advance(waiting.callback, target, startedAt: waiting.startedAt, now)
         }

@@ -94,7 +94,7 @@ package final class DNSLookups: NameLookups {
 
     private func begin(_ host: String, _ channel: Channel?) {
         guard let channel else {
-            return results.list.append((host, .unavailable("c-ares can't start")))
+            return results.list.append((host, Self.unavailable("c-ares can't start")))
         }
         channel.lookups += 1
         channel.openCount += 1
@@ -155,13 +155,25 @@ package final class DNSLookups: NameLookups {
         return results.list
     }
 
+    /// c-ares has one status for name servers out of reach and for a socket that can't be made.
+    private static func unavailable(_ reason: String) -> Resolver.Answer {
+        let probe = socket(AF_INET, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        if probe >= 0 {
+            close(probe)
+            return .unavailable(reason)
+        }
+        let code = errno
+        return CurlResult.isLack(code) ? .lacking(String(cString: strerror(code))) : .unavailable(reason)
+    }
+
     fileprivate static func answer(_ status: Int32, _ result: UnsafeMutablePointer<ares_addrinfo>?) -> Resolver.Answer {
         defer { if let result { ares_freeaddrinfo(result) } }
         let reason = String(cString: ares_strerror(status))
         switch herald_names_kind(status) {
         case 0: break
         case 1: return .failed(reason)
-        default: return .unavailable(reason)
+        case 3: return .lacking(reason)
+        default: return unavailable(reason)
         }
         var addresses: [IPAddress] = []
         var node = result?.pointee.nodes

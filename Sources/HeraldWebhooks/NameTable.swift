@@ -188,6 +188,9 @@ struct NameTable {
             record = Record(addresses: Array(addresses.prefix(Self.maxAddresses)), foundAt: now, lastUsed: now)
             return Resolver.Entry(answer: .addresses(record.addresses), expiresAt: now + Self.freshTime)
         case .failed(let reason), .unavailable(let reason): record.failure = reason
+        case .lacking:
+            let isUsable = !record.addresses.isEmpty && now - record.foundAt < Self.staleTime
+            return isUsable ? Self.borrowed(record, now) : Resolver.Entry(answer: answer, expiresAt: now)
         }
         record.retryAt =
             now + min(Self.failureTimes.first << Int64(min(record.failures, 8)), Self.failureTimes.longest)

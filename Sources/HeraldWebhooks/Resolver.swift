@@ -18,6 +18,8 @@ package final class Resolver: Sendable {
         case failed(String)
         /// The name servers failed or did not respond; addresses of an earlier time stay valid.
         case unavailable(String)
+        /// There was no query, because this machine lacks descriptors or memory; the reason. That says nothing about the name.
+        case lacking(String)
     }
 
     /// The result of a lookup, posted to the mailbox of the caller.
@@ -93,7 +95,7 @@ package final class Resolver: Sendable {
             wakeup.signal()
             return nil
         } catch {
-            let answer = Answer.unavailable("no thread for the lookup: \(error)")
+            let answer = Answer.lacking("no thread for the lookup: \(error)")
             let deliveries = state.withLock { state in
                 state.hasThread = false
                 return state.table.begin(now).flatMap { state.table.end($0, answer, now) }

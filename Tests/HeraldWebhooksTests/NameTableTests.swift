@@ -88,6 +88,25 @@ import Testing
         }
     }
 
+    @Test("a lookup that this machine could not make says nothing about the name, and the next one begins at once")
+    func lacking() throws {
+        let lack = Resolver.Answer.lacking("Too many open files")
+        var table = NameTable(maxOpen: 8, maxWaiting: 16)
+        for now in [0, 1] as [Int64] {
+            #expect(table.resolve("a", app(1), mailbox, now) == nil)
+            #expect(table.begin(now) == ["a"])
+            let replies = table.end("a", lack, now)
+            #expect(replies.map(\.reply.entry.answer) == [lack])
+            #expect(replies.map(\.reply.entry.expiresAt) == [now])
+        }
+        // Addresses that are known stay.
+        var stale = try known()
+        #expect(stale.resolve("a", app(1), mailbox, 600 * second) == nil)
+        #expect(stale.begin(600 * second) == ["a"])
+        let replies = stale.end("a", lack, 600 * second)
+        #expect(replies.map { addresses($0.reply.entry) } == [[address]])
+    }
+
     @Test("a lookup without a response fails after five seconds, and its late response is used")
     func overdue() throws {
         var table = NameTable(maxOpen: 8, maxWaiting: 16)

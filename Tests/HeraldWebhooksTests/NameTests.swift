@@ -89,6 +89,21 @@ import Testing
         #expect(outcome.verdict == .failed(.nameResolution, detail: "nowhere.example: Name or service not known"))
     }
 
+    @Test("a lookup that this machine can't make is no failure of the receiver, is reported, and is made again")
+    func lackingLookup() async throws {
+        let receiver = try Receiver()
+        let local = try #require(IPAddress("127.0.0.1"))
+        let (lookups, reports) = (Counter(), Counter())
+        let resolver = Resolver { _ in lookups.next() == 1 ? .lacking("Too many open files") : .addresses([local]) }
+        let loop = try SendingLoop(resolver: resolver, change: { $0.reportLack = { _ in _ = reports.next() } })
+        defer { loop.stop(closing: receiver) }
+        let target = delegate("http://hooks.example:\(receiver.port)/")
+        let outcome = await loop.send(target)
+        #expect(outcome.verdict == .failed(.stopped, detail: "no lookup of hooks.example: Too many open files"))
+        #expect(reports.value == 1)
+        #expect(await loop.send(target).isSuccess)
+    }
+
     @Test("a name whose lookup has no addresses is a failure of the lookup")
     func emptyAnswer() async throws {
         let loop = try SendingLoop(resolver: Resolver(addresses: []))

@@ -30,13 +30,14 @@ static inline void herald_names_look_up(ares_channel channel, const char *name, 
     hints.ai_socktype = SOCK_STREAM;
     ares_getaddrinfo(channel, name, NULL, &hints, found, lookup);
 }
-// 0: addresses were found; 1: the name has no address; 2: the name servers failed or did not respond.
+// 0: addresses were found; 1: the name has no address; 2: the name servers failed or did not respond; 3: there was no memory.
 static inline int herald_names_kind(int status) {
     switch (status) {
     case ARES_SUCCESS: return 0;
     case ARES_ENODATA:
     case ARES_ENOTFOUND:
     case ARES_EBADNAME: return 1;
+    case ARES_ENOMEM: return 3;
     default: return 2;
     }
 }

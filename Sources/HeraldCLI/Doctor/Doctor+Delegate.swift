@@ -13,10 +13,11 @@ extension Doctor {
     /// A name that never exists: that the name servers say so shows that they respond (RFC 6761).
     mutating func checkNameServers() {
         let (answer, milliseconds) = Self.lookUp("herald-doctor.invalid")
-        if case .unavailable(let reason) = answer {
-            return warn("names", "the name servers do not respond: \(reason)", Self.adviceOnNameServers)
+        switch answer {
+        case .unavailable(let reason), .lacking(let reason):
+            warn("names", "the name servers do not respond: \(reason)", Self.adviceOnNameServers)
+        case .addresses, .failed: ok("names", "the name servers respond after \(milliseconds) ms")
         }
-        ok("names", "the name servers respond after \(milliseconds) ms")
     }
 
     private static var adviceOnNameServers: String {
@@ -91,7 +92,7 @@ extension Doctor {
             fail(
                 "names", "\(url.host) has no address: \(reason)",
                 "correct the name in the URL, or add its address to the DNS or to /etc/hosts")
-        case .unavailable(let reason):
+        case .unavailable(let reason), .lacking(let reason):
             fail("names", "\(url.host) cannot be resolved: \(reason)", Self.adviceOnNameServers)
         }
         return nil
