@@ -90,15 +90,20 @@ final class AttemptRounds: Sendable {
         Request(end, numbers: mine, current)
     }
 
-    /// The last attempts of all delegates, ended rounds first.
+    /// The last attempts of all delegates, ended rounds first. One of a delegate that was deleted during it is forgotten.
     static let heads = [
         Statement("SELECT delegate, attempt FROM heads"),
         Statement(
             """
             SELECT delegate, max(id) FROM rounds JOIN attempts ON id >= round << \(shift) AND id < (round + 1) << \(shift)
-            WHERE delegate <> 0 AND previous <> \(unlinked) GROUP BY delegate
+            WHERE delegate <> 0 AND previous <> \(unlinked)
+                AND NOT EXISTS (SELECT 1 FROM delegates WHERE key = delegate AND deleted_at IS NOT NULL) GROUP BY delegate
             """),
     ]
+
+    /// The deleted ones of some delegates.
+    static let deleted = Statement(
+        "SELECT key FROM delegates WHERE key = ANY($1::bigint[]) AND deleted_at IS NOT NULL")
 
     /// Part of the schema.
     static let functions = """

@@ -38,6 +38,8 @@ final class Writer {
     private var openRounds: [Int64] = []
     /// The last one of all, when this process began to write.
     private var lastRound: Int64 = 0
+    /// Memory may have last attempts of deleted delegates from this id on.
+    private var firstUnchecked = Int64.max
     /// There may be rounds to end.
     private var mustEndRounds = false
     private var lacksPartition = false
@@ -216,8 +218,21 @@ final class Writer {
             // What fails now is tried again later: lists are right, and take longer.
             (try? run(AttemptRounds.end(Array(openRounds.dropLast()), current: current))) != nil
         else { return }
+        forgetDeleted(current)
         openRounds = [current]
         mustEndRounds = false
+    }
+
+    /// Forgets the last attempts of delegates that were deleted during them.
+    private func forgetDeleted(_ current: Int64) {
+        let recorded = Array(heads.since(firstUnchecked).keys)
+        guard let rows = try? run(Request(AttemptRounds.deleted, numbers: recorded)),
+            let keys = try? rows.map({ row throws(StoreError) in try row.natural(0, "delegate") })
+        else { return }
+        var deleted: [DelegateKey: Int64] = [:]
+        for key in keys { deleted[key] = 0 }
+        heads.take(deleted)
+        firstUnchecked = AttemptRounds.ids(current).lowerBound
     }
 
     /// Begins a round, and reads the last attempts.
@@ -232,6 +247,7 @@ final class Writer {
             }
         }
         heads.take(found)
+        firstUnchecked = min(firstUnchecked, lastAttempt)
         durable.raise(toAttempt: lastAttempt)
         mustBeginRound = false
     }

@@ -134,6 +134,30 @@ struct PostgresSharingTests {
         #expect(reader.heads.last(of: 1) == 0 && reader.heads.last(of: 2) > 0)
     }
 
+    @Test("memory keeps no last attempt of a delegate that was deleted during its attempt")
+    func deletedDuringAttempt() throws {
+        let store = try database.open()
+        try store.transaction { transaction throws(StoreError) in
+            for key in [1, 2] as [DelegateKey] { try transaction.setDelegate(WebhookDelegate(key)) }
+        }
+        try store.transaction { transaction throws(StoreError) in try transaction.removeDelegate(2, at: 5) }
+        // A loop reports an attempt that it had made before.
+        try store.write([attempt(1, 1), attempt(2, 1)])
+        let reader = try #require(try store.makeReader() as? Reader)
+        #expect(reader.heads.last(of: 1) > 0 && reader.heads.last(of: 2) > 0)
+        // Another round begins, and this one ends.
+        _ = try store.recover(.all)
+        try store.write([attempt(1, 2)])
+        try store.write([])
+        #expect(reader.heads.last(of: 1) > 0 && reader.heads.last(of: 2) == 0)
+        // Another session reads the last attempts.
+        try store.write([attempt(2, 2)])
+        let other = try database.open()
+        try other.write([attempt(1, 3)])
+        let read = try #require(try other.makeReader() as? Reader).heads
+        #expect(read.last(of: 1) > 0 && read.last(of: 2) == 0)
+    }
+
     @Test("attempts take what their rows take, however far apart their ids are")
     func sizes() throws {
         let store = try database.open(partitionSize: 1 << 24)
