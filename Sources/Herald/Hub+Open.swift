@@ -5,7 +5,7 @@ import HeraldCrypto
 public import HeraldModel
 import HeraldRuntime
 import HeraldSQLite
-import HeraldWebhooks
+package import HeraldWebhooks
 
 extension Hub {
     /// Options for opening a hub. The defaults suit an app with some hundreds of webhooks.
@@ -41,8 +41,8 @@ extension Hub {
         /// existing secrets are encrypted; from then on the database opens only with it. `nil` stores secrets
         /// unencrypted.
         public var masterKey: String?
-        /// Called with reports for the operator: changes of webhooks, deliveries that were given up, failures of the
-        /// storage. On the thread that writes, and on others of the hub at the same time: it must return soon and never wait.
+        /// Called with reports for the operator: changes of webhooks, deliveries that were given up, or wait for descriptors,
+        /// failures of the storage. On the thread that writes, and on others of the hub at the same time: it must return soon and never wait.
         public var onLog: (@Sendable (LogEntry) -> Void)?
 
         /// The defaults.
@@ -77,9 +77,7 @@ extension Hub {
     private static func openAndWait(
         folder: String, options: Options, _ onDurabilityLost: @escaping @Sendable (StoreError) -> Void
     ) throws -> Hub {
-        var sending = CurlSender.Configuration(version: heraldVersion, addressGuard: try options.addressGuard())
-        sending.source = options.source
-        sending.certificateAuthorities = options.certificateAuthorities
+        var sending = try options.sending()
         let sealer = try options.sealer()
         let configuration = try options.configuration()
         sending.capacity = callbacks(ofEach: options.deliveryThreads)
@@ -151,6 +149,19 @@ extension Hub.Options {
         configuration.retention.bytes = maxDiskBytes
         configuration.retention.attemptBytes = maxAttemptBytes
         return configuration
+    }
+
+    /// The options of the senders.
+    package func sending() throws(HubError) -> CurlSender.Configuration {
+        var sending = CurlSender.Configuration(version: heraldVersion, addressGuard: try addressGuard())
+        sending.source = source
+        sending.certificateAuthorities = certificateAuthorities
+        if let onLog {
+            sending.reportLack = { reason in
+                onLog(LogEntry(.error, "deliveries wait: this machine lacks descriptors or memory", ["reason": reason]))
+            }
+        }
+        return sending
     }
 
     fileprivate func addressGuard() throws(HubError) -> AddressGuard {

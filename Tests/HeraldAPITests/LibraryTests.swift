@@ -1,6 +1,7 @@
 import Foundation
 import Herald
 import HeraldTestSupport
+import HeraldWebhooks
 import Testing
 
 @Suite("What an app relies on", .timeLimit(.minutes(20)))
@@ -346,6 +347,17 @@ struct LibraryTests {
         #expect(!later.isLoggedIn)
         #expect(try later.decode() == ada)
         await hub.stop(grace: .zero)
+    }
+
+    @Test("the log of a hub says that deliveries wait for descriptors, which are in no list of attempts")
+    func lack() throws {
+        let entries = Recorder<LogEntry>()
+        var options = Hub.Options()
+        options.onLog = { entries.record($0) }
+        let sending = try options.sending()
+        sending.reportLack("Too many open files")
+        #expect(entries.items.map(\.level) == [.error])
+        #expect(entries.items.first?.fields == [KeyValue("reason", "Too many open files")])
     }
 
     @Test("an app gets the log of the hub and its metrics")
