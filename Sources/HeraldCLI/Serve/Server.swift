@@ -337,8 +337,8 @@ struct Server {
         } catch {
             log.warning("stopped before the last commit was confirmed", ["reason": error.description])
         }
-        // Their publishers would repeat what is committed. A storage that was lost may not have it any more.
-        if (try? hub.health()) != nil { hub.endWatches() }
+        // Their publishers would repeat what is committed.
+        hub.endWatches()
         sendFinalResponses()
         http.stop()
         hub.stop(grace: Int64(graceSeconds) * 1_000_000_000)

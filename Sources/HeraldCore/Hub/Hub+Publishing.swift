@@ -45,8 +45,20 @@ extension Hub {
         return watch
     }
 
-    /// Ends all waits for the outcomes of events that are committed. Any thread.
-    package func endWatches() { for watch in committed.recentEvents.allWatches { watch.expire() } }
+    /// Ends all waits for the outcomes of events that are committed, unless the storage was lost, which may not have them any more.
+    /// Any thread.
+    package func endWatches() {
+        do throws(HubError) {
+            try health()
+        } catch {
+            switch error {
+            // What is committed stays.
+            case .store(.full), .store(.notWritable), .store(.unavailable), .store(.unknown): break
+            default: return
+            }
+        }
+        for watch in committed.recentEvents.allWatches { watch.expire() }
+    }
 
     /// Waits for a write, which is withdrawn when the task is cancelled before the writer has taken it.
     /// - Parameter submit: submits the write with this ticket and this completion.

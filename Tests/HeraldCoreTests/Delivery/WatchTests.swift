@@ -133,6 +133,26 @@ struct WatchTests {
         #expect(bench.hub.awaitedRoom.bytes == 0)
     }
 
+    @Test(
+        "a stop ends the waits for committed events also on a full disk, which keeps them, and not after a loss of the storage",
+        arguments: [false, true])
+    func endedWaits(isLost: Bool) async throws {
+        let bench = try HubBench { _ in .manual }
+        await bench.register()
+        let outcomes = Recorder<Bool>()
+        let watch = bench.hub.watch(.default, events: 1, bytes: 0, seconds: 3_600) { outcomes.record($0 != nil) }
+        let draft = EventDraft(event: Event("a.x", id: "e1"), mayExist: true)
+        await withCheckedContinuation { continuation in
+            bench.hub.publish(Publication(drafts: [draft], watch: watch) { _ in continuation.resume() })
+        }
+        bench.store.refuse(true)
+        if isLost { bench.hub.storage.lost(.lost(path: "data", file: "herald.db")) }
+        bench.hub.endWatches()
+        #expect(outcomes.items == (isLost ? [] : [false]))
+        bench.store.refuse(false)
+        await bench.stop(grace: 0)
+    }
+
     @Test("a report keeps what a response shows, and nothing else")
     func reports() {
         let outcome = CallbackOutcome(verdict: .failed(.timeout, detail: "after 15 s"), duration: 5, excerpt: [1])
