@@ -34,48 +34,73 @@ package final class KeyRing: Sendable {
     /// Characters of an id before the public part.
     private static let prefix = "key_"
 
-    /// By the id without `key_`, as bytes: a request can find its key without creating a string.
-    private let entries: Mutex<[ArraySlice<UInt8>: Entry]>
+    private struct Entries {
+        /// By the id without `key_`, as bytes: a request can find its key without creating a string.
+        var byName: [ArraySlice<UInt8>: Entry] = [:]
+        /// Likewise, by app. So a list, and a new key on the writer's thread, cost nothing for the keys of other apps.
+        var ofApps: [AppKey: [ArraySlice<UInt8>: Entry]] = [:]
+
+        mutating func set(_ entry: Entry) {
+            let name = KeyRing.name(entry.key.id)
+            byName[name] = entry
+            ofApps[entry.key.app, default: [:]][name] = entry
+        }
+
+        mutating func remove(_ id: String) -> Entry? {
+            let name = KeyRing.name(id)
+            guard let old = byName.removeValue(forKey: name) else { return nil }
+            ofApps[old.key.app]?[name] = nil
+            if ofApps[old.key.app]?.isEmpty == true { ofApps[old.key.app] = nil }
+            return old
+        }
+    }
+
+    private let entries: Mutex<Entries>
     private let kept: KeptMemory
 
     init(_ keys: [APIKey], _ kept: KeptMemory = KeptMemory()) {
         self.kept = kept
-        var entries: [ArraySlice<UInt8>: Entry] = [:]
-        for key in keys { entries[Self.name(key.id)] = Entry(key, used: key.lastUsedAt ?? 0) }
+        var entries = Entries()
+        for key in keys { entries.set(Entry(key, used: key.lastUsedAt ?? 0)) }
         self.entries = Mutex(entries)
-        for entry in entries.values { kept.change(.keys, of: entry.key.app, by: entry.key.keptBytes) }
+        for entry in entries.byName.values { kept.change(.keys, of: entry.key.app, by: entry.key.keptBytes) }
     }
 
     private static func name(_ id: String) -> ArraySlice<UInt8> { Array(id.utf8)[...].dropFirst(prefix.utf8.count) }
 
     /// Whether there are no keys at all, not even expired ones.
-    package var isEmpty: Bool { entries.withLock { $0.isEmpty } }
+    package var isEmpty: Bool { entries.withLock { $0.byName.isEmpty } }
 
     /// - Parameter name: the id without `key_`.
-    package func entry(named name: ArraySlice<UInt8>) -> Entry? { entries.withLock { $0[name] } }
+    package func entry(named name: ArraySlice<UInt8>) -> Entry? { entries.withLock { $0.byName[name] } }
 
     package func entry(id: String) -> Entry? {
         id.hasPrefix(Self.prefix) ? entry(named: Self.name(id)) : nil
     }
 
-    /// The webhooks of an app, newest first.
-    package func list(_ app: AppKey) -> [Entry] { all.filter { $0.key.app == app }.sorted { $0.key.id > $1.key.id } }
+    /// The keys of an app, newest first.
+    package func list(_ app: AppKey) -> [Entry] {
+        let own = entries.withLock { $0.ofApps[app] } ?? [:]
+        return own.values.sorted { $0.key.id > $1.key.id }
+    }
 
-    var all: [Entry] { Array(entries.withLock { $0 }.values) }
+    var all: [Entry] { Array(entries.withLock { $0.byName }.values) }
+
+    /// The number of apps of which something is kept.
+    var keptApps: Int { entries.withLock { $0.ofApps.count } }
 
     func set(_ key: APIKey) {
         let old = entries.withLock { entries in
-            let name = Self.name(key.id)
-            let old = entries[name]
+            let old = entries.byName[Self.name(key.id)]
             let used = max(old?.lastUsedAt ?? 0, key.lastUsedAt ?? 0)
-            entries[name] = Entry(key, used: used, old?.meter ?? RateMeter())
+            entries.set(Entry(key, used: used, old?.meter ?? RateMeter()))
             return old
         }
         kept.change(.keys, of: key.app, by: key.keptBytes - (old?.key.keptBytes ?? 0))
     }
 
     func remove(_ id: String) {
-        guard let old = entries.withLock({ $0.removeValue(forKey: Self.name(id)) }) else { return }
+        guard let old = entries.withLock({ $0.remove(id) }) else { return }
         kept.change(.keys, of: old.key.app, by: -old.key.keptBytes)
     }
 }

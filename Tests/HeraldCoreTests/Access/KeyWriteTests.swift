@@ -30,6 +30,23 @@ struct KeyWriteTests {
 
     private func stored(_ id: String) -> APIKey? { memory.read { $0.keys[id] } }
 
+    @Test("a list examines only the keys of its app, newest first, and nothing is kept of an app without keys")
+    func list() {
+        func own(_ id: String, _ app: Int64) -> APIKey {
+            APIKey(
+                app: AppKey(rawValue: app), id: id, name: "", scopes: [.read], digest: digest, createdAt: 0,
+                expiresAt: nil)
+        }
+        let keys = KeyRing([own("key_a", 1), own("key_b", 2), own("key_c", 1)])
+        keys.set(own("key_d", 1))
+        keys.set(own("key_a", 1))
+        func list(_ app: Int64) -> [String] { keys.list(AppKey(rawValue: app)).map(\.key.id) }
+        #expect(list(1) == ["key_d", "key_c", "key_a"] && list(2) == ["key_b"] && list(3).isEmpty)
+        #expect(keys.keptApps == 2 && keys.all.count == 4)
+        keys.remove("key_b")
+        #expect(list(2).isEmpty && keys.keptApps == 1 && keys.entry(id: "key_b") == nil)
+    }
+
     @Test("a key that replaces another one has its rights and its lifetime, and makes it last no longer")
     func rotation() async throws {
         let (start, hour): (Int64, Int64) = (clock.wall, 3_600_000)
