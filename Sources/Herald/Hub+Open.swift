@@ -89,7 +89,7 @@ extension Hub {
                 onDurabilityLost: onDurabilityLost, makeSender: { try CurlSender(sending, resolver: resolver) })
             // After the senders that use it.
             hub.whenStopped { resolver.close() }
-            if let onLog = options.onLog { hub.stopObservers.addDelegate(HubLog(hub, onLog), holding: .strong) }
+            options.log(hub)
             return hub
         } catch {
             resolver.close()
@@ -149,6 +149,11 @@ extension Hub.Options {
         configuration.retention.bytes = maxDiskBytes
         configuration.retention.attemptBytes = maxAttemptBytes
         return configuration
+    }
+
+    /// Passes the reports of a hub to `onLog`.
+    package func log(_ hub: Hub) {
+        if let onLog { hub.stopObservers.addDelegate(HubLog(hub, onLog), holding: .strong) }
     }
 
     /// The options of the senders.

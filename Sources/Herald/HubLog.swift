@@ -28,6 +28,12 @@ final class HubLog: StopObserver, StorageObserver {
                         "table": found.table, "rows": String(found.count), "first": found.row, "reason": found.reason,
                     ]))
         }
+        hub.committed.refused.observe { event in
+            write(
+                LogEntry(
+                    .warning, "committed event refused: it is not published",
+                    ["id": event.submission.id, "type": event.submission.type, "reason": event.reason]))
+        }
     }
 
     func storageChanged(_ change: StorageHealth.Change) {

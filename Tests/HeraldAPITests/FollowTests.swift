@@ -106,6 +106,27 @@ struct FollowTests {
         await hub.stop(grace: .zero)
     }
 
+    @Test("a damaged scheduled event that is due is in the log of its hub, since it is not published")
+    func damagedDue() async throws {
+        let (clock, store) = (ManualClock(), MemoryStore())
+        let due = clock.wall + 3_600_000
+        _ = try store.transaction(.deciding) { (transaction) throws(StoreError) in
+            try transaction.addPending(Event("order.due", id: "order-1", data: "{}").damaged(), dueAt: due)
+            try transaction.setPendingCount(PendingCount(app: .default, events: 1, bytes: 1))
+        }
+        let hub = try Hub.inMemory(store: store, clock: clock.clock)
+        let entries = Recorder<LogEntry>()
+        var options = Hub.Options()
+        options.onLog = { entries.record($0) }
+        options.log(hub)
+        clock.advance(seconds: 3_601)
+        try await hub.publish("order.placed", 1)
+        try await eventually("it is in the log") {
+            entries.items.contains { $0.level == .warning && $0.fields.contains(KeyValue("id", "order-1")) }
+        }
+        await hub.stop(grace: .zero)
+    }
+
     @Test("logins, logouts and states are published as values")
     func families() async throws {
         struct User: Codable, Equatable {
