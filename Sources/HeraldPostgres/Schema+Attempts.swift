@@ -1,3 +1,5 @@
+import HeraldStore
+
 extension Schema {
     /// Attempts, and what is counted of them.
     static let attemptTables = """
@@ -37,27 +39,6 @@ extension Schema {
         );
         \(AttemptRounds.functions)
 
-        -- The results of a delegate's attempts in the slot that begins at `start`. `latencies`: LatencyHistogram.text.
-        CREATE TABLE statistics (
-            delegate  bigint NOT NULL,
-            start     bigint NOT NULL,
-            delivered bigint NOT NULL,
-            failed    bigint NOT NULL,
-            latencies text COLLATE "C" NOT NULL,
-            PRIMARY KEY (delegate, start)
-        );
-        CREATE INDEX statistics_by_start ON statistics (start);
-        -- Events and attempts by app, slot and event type. `start`: when the slot, or after a day its hour, begins. `type`: ''
-        -- for types beyond Volume.maxTypes.
-        CREATE TABLE volumes (
-            app       bigint NOT NULL,
-            type      text COLLATE "C" NOT NULL,
-            start     bigint NOT NULL,
-            events    bigint NOT NULL,
-            delivered bigint NOT NULL,
-            failed    bigint NOT NULL,
-            PRIMARY KEY (app, start, type)
-        ) WITH (fillfactor = 70);
-        CREATE INDEX volumes_by_start ON volumes (start);
+        \(SharedTables.statistics(.postgres))
         """
 }

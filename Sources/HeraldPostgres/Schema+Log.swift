@@ -1,3 +1,5 @@
+import HeraldStore
+
 extension Schema {
     /// The log, its partitions, and what retention has removed of it.
     static let logTables = """
@@ -54,20 +56,6 @@ extension Schema {
             sequence bigint NOT NULL
         );
         CREATE INDEX marks_by_sequence ON marks (sequence);
-        -- What each app has in each full block of 1,024 places of the log.
-        CREATE TABLE app_blocks (
-            block  bigint NOT NULL,
-            app    bigint NOT NULL,
-            events bigint NOT NULL,
-            bytes  bigint NOT NULL,
-            PRIMARY KEY (block, app)
-        );
-        -- What retention has removed, by Removal.Part and Removal.Cause.
-        CREATE TABLE removals (
-            part  text COLLATE "C" NOT NULL,
-            cause text COLLATE "C" NOT NULL,
-            count bigint NOT NULL,
-            PRIMARY KEY (part, cause)
-        );
+        \(SharedTables.blocks(.postgres))
         """
 }

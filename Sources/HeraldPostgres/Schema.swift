@@ -1,3 +1,5 @@
+import HeraldStore
+
 /// The schema of the database, in the PostgreSQL schema `herald`, and the migration from each version to the next.
 ///
 /// `meta.version` is the version of the tables. A release appends to the list of migrations and never changes existing entries.
@@ -29,11 +31,11 @@ enum Schema {
         """
         \(logTables)
         \(attemptTables)
-        \(delegateTables)
+        \(SharedTables.delegates(.postgres))
         \(clusterTables)
         \(deliveryTables)
-        \(pendingTables)
-        \(valueTables)
+        \(SharedTables.pending(.postgres))
+        \(SharedTables.values(.postgres))
         \(accessTables)
         \(submissionTables)
         \(appendFunction)

@@ -1,3 +1,5 @@
+import HeraldStore
+
 extension Schema {
     /// Attempts, and what is counted of them.
     static let attemptTables = """
@@ -36,27 +38,6 @@ extension Schema {
             attempt  INTEGER NOT NULL
         ) STRICT;
 
-        -- The outcomes of a delegate's attempts in the slot that begins at `start`. `latencies`: LatencyHistogram.text.
-        CREATE TABLE statistics (
-            delegate  INTEGER NOT NULL REFERENCES delegates (key),
-            start     INTEGER NOT NULL,
-            delivered INTEGER NOT NULL,
-            failed    INTEGER NOT NULL,
-            latencies TEXT NOT NULL,
-            PRIMARY KEY (delegate, start)
-        ) STRICT, WITHOUT ROWID;
-        CREATE INDEX statistics_by_start ON statistics (start);
-        -- Events and attempts by app, slot and event type. `start`: when the slot, or after a day its hour, begins. `type`: ''
-        -- for types beyond Volume.maxTypes.
-        CREATE TABLE volumes (
-            app       INTEGER NOT NULL,
-            type      TEXT NOT NULL,
-            start     INTEGER NOT NULL,
-            events    INTEGER NOT NULL,
-            delivered INTEGER NOT NULL,
-            failed    INTEGER NOT NULL,
-            PRIMARY KEY (app, start, type)
-        ) STRICT, WITHOUT ROWID;
-        CREATE INDEX volumes_by_start ON volumes (start);
+        \(SharedTables.statistics(.sqlite))
         """
 }

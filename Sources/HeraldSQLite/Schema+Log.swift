@@ -1,3 +1,5 @@
+import HeraldStore
+
 extension Schema {
     /// The log, and what retention has removed of it.
     static let logTables = """
@@ -31,21 +33,6 @@ extension Schema {
             first INTEGER PRIMARY KEY,
             last  INTEGER NOT NULL
         ) STRICT;
-        -- What each app has in each block of 1,024 places of the log; the block in which the log ends is counted at each
-        -- start. `bytes`: BlockTable.count.
-        CREATE TABLE app_blocks (
-            block  INTEGER NOT NULL,
-            app    INTEGER NOT NULL,
-            events INTEGER NOT NULL,
-            bytes  INTEGER NOT NULL,
-            PRIMARY KEY (block, app)
-        ) STRICT, WITHOUT ROWID;
-        -- What retention has removed, by Removal.Part and Removal.Cause.
-        CREATE TABLE removals (
-            part  TEXT NOT NULL,
-            cause TEXT NOT NULL,
-            count INTEGER NOT NULL,
-            PRIMARY KEY (part, cause)
-        ) STRICT, WITHOUT ROWID;
+        \(SharedTables.blocks(.sqlite))
         """
 }

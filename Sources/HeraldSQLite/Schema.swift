@@ -1,3 +1,5 @@
+import HeraldStore
+
 /// The schema of `herald.db`, and the migration from each version to the next.
 ///
 /// `application_id` marks the file as Herald's; `user_version` is the version of its tables. A release appends to the list of
@@ -18,10 +20,10 @@ enum Schema {
         """
         \(logTables)
         \(attemptTables)
-        \(delegateTables)
+        \(SharedTables.delegates(.sqlite))
         \(deliveryTables)
-        \(pendingTables)
-        \(valueTables)
+        \(SharedTables.pending(.sqlite))
+        \(SharedTables.values(.sqlite))
         \(accessTables)
         """
     ]
