@@ -235,12 +235,7 @@ private final class PathLock {
     /// - Parameter backup: the path of the backup, for messages.
     init(_ path: String, of backup: String) throws {
         self.path = path
-        do throws(SystemError) {
-            descriptor = Int32(
-                try systemCall("open") { Int(open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)) })
-        } catch {
-            throw error.code == ENOSPC ? StoreError.full : .notWritable(path: path, reason: error.description)
-        }
+        descriptor = try PlainFile.open(path, O_RDWR | O_CREAT)
         // A file system without locks keeps no other backup out.
         let isLocked = flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK
         // A backup that has ended in the meantime has removed the file.
