@@ -11,21 +11,17 @@ final class PlainFile {
 
     static let partSize = 1 << 20
 
-    init(reading path: String) throws(StoreError) {
-        self.path = path
-        descriptor = try Self.open(path, O_RDONLY)
-    }
+    convenience init(reading path: String) throws(StoreError) { try self.init(path, O_RDONLY) }
 
     /// Opens an existing file to append to it.
-    init(changing path: String) throws(StoreError) {
-        self.path = path
-        descriptor = try Self.open(path, O_RDWR)
-    }
+    convenience init(changing path: String) throws(StoreError) { try self.init(path, O_RDWR) }
 
     /// Creates a file that only its owner can access.
-    init(creating path: String) throws(StoreError) {
+    convenience init(creating path: String) throws(StoreError) { try self.init(path, O_RDWR | O_CREAT | O_EXCL) }
+
+    private init(_ path: String, _ flags: Int32) throws(StoreError) {
         self.path = path
-        descriptor = try Self.open(path, O_RDWR | O_CREAT | O_EXCL)
+        descriptor = try Self.open(path, flags)
     }
 
     deinit { close(descriptor) }
