@@ -4,19 +4,14 @@ import Synchronization
 /// How far the clock of the database server is ahead of this machine's. What one process writes of times another one reads: by
 /// this clock they agree on them, also when their machines do not. The writer's thread changes it, any thread reads it.
 final class DatabaseClock: Sendable {
-    private let machine: Clock
+    /// This machine's clock.
+    let machine: Clock
     private let milliseconds = Atomic<Int64>(0)
 
     init(_ machine: Clock) { self.machine = machine }
 
     /// In milliseconds.
     var offset: Int64 { milliseconds.load(ordering: .relaxed) }
-
-    /// This machine's time, in milliseconds since 1970 UTC.
-    func now() -> Int64 { machine.wall() }
-
-    /// This machine's time that only goes forward, in nanoseconds.
-    func monotonic() -> Int64 { machine.monotonic() }
 
     /// Corrects the offset by as little as it must be wrong, so that times do not jump with each response that is late.
     /// - Parameters:

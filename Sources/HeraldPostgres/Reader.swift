@@ -280,7 +280,7 @@ extension Reader {
 
     func end() -> LogPosition { durable.position }
 
-    var wall: Int64 { clock.now() + clock.offset }
+    var wall: Int64 { clock.machine.wall() + clock.offset }
 }
 
 /// Reads deliveries.

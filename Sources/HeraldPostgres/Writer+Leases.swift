@@ -1,4 +1,5 @@
 import HeraldModel
+import HeraldRuntime
 import HeraldStore
 
 /// Locks of the session that writes. While it lives, the server says to the others that this process is there, and which shards
@@ -115,7 +116,7 @@ extension Writer: ShardLeases {
         let found = try learnTime { () throws(StoreError) in
             try commit([Request(Self.sign) { $0.add(me) }, Request(Self.present)], through: 0, flushes: false)
         }[1]
-        for (node, seenAt) in silence.silent(among: found.signs(except: me), at: clock.monotonic()) {
+        for (node, seenAt) in silence.silent(among: found.signs(except: me), at: clock.machine.monotonic()) {
             _ = try run(Request(Self.endSilent) { $0.add(node, seenAt) })
         }
         return found.nodes
@@ -124,9 +125,9 @@ extension Writer: ShardLeases {
     /// - Parameter run: runs requests, the first of which returns the time of the server.
     @discardableResult
     private func learnTime(_ run: () throws(StoreError) -> [Rows]) throws(StoreError) -> [Rows] {
-        let sent = clock.now()
+        let sent = clock.machine.wall()
         let rows = try run()
-        if let row = rows.first?.first { clock.learn(row.figure(0), after: sent, before: clock.now()) }
+        if let row = rows.first?.first { clock.learn(row.figure(0), after: sent, before: clock.machine.wall()) }
         return rows
     }
 
