@@ -7,10 +7,8 @@ final class HostNames: Sendable {
     /// Looks a name up; may take long.
     typealias Lookup = @Sendable (_ name: String) -> [String]
 
-    private final class Search: Sendable {
-        let done: HeraldRuntime.Semaphore
-        init() throws(SystemError) { done = try HeraldRuntime.Semaphore() }
-    }
+    /// Its end is signaled.
+    private typealias Search = HeraldRuntime.Semaphore
 
     private struct State {
         /// The addresses of the last successful lookups.
@@ -26,9 +24,9 @@ final class HostNames: Sendable {
 
     /// - Returns: numeric addresses, those of an earlier time if none are found in time.
     func addresses(of name: String, seconds: Double) throws(PostgresError) -> [String] {
-        if let search = try? search(for: name), search.done.wait(milliseconds: Int32(seconds * 1_000)) {
+        if let search = try? search(for: name), search.wait(milliseconds: Int32(seconds * 1_000)) {
             // Others may wait for the same.
-            search.done.signal()
+            search.signal()
         }
         guard let found = state.withLock({ $0.known[name] }) else {
             throw .unavailable("no address was found for the server \(name)")
@@ -60,7 +58,7 @@ final class HostNames: Sendable {
                 if !found.isEmpty { state.known[name] = found }
                 state.searches[name] = nil
             }
-            search.done.signal()
+            search.signal()
         }.detach()
     }
 
