@@ -24,15 +24,13 @@ package final class PostgresOutbox: Outbox {
         let read = if let statements { statements.read } else { try prepare() }
         let rows = try connection.run([Request(Self.begin), Request(read) { $0.add(limit) }])[1]
         var entries: [OutboxEntry] = []
-        var index: Int32 = 0
-        while let row = rows[index] {
+        for row in rows.all {
             locked.append((row.text(0), row.integer(1)))
             var texts: [OutboxPart: [UInt8]] = [:]
             for (column, (part, _)) in table.columns.enumerated() where !row.isNull(Int32(column) + 2) {
                 texts[part] = row.bytes(Int32(column) + 2)
             }
             entries.append(.row(texts))
-            index += 1
         }
         return entries
     }
@@ -75,11 +73,7 @@ package final class PostgresOutbox: Outbox {
         }
         let columns = try connection.run([Request(Self.describe) { $0.add(row.integer(0)) }])[0]
         var types: [String: (isFlag: Bool, isTime: Bool)] = [:]
-        var index: Int32 = 0
-        while let column = columns[index] {
-            types[column.text(0)] = (column.flag(1), column.flag(2))
-            index += 1
-        }
+        for column in columns.all { types[column.text(0)] = (column.flag(1), column.flag(2)) }
         if let missing = table.allColumns.first(where: { types[$0] == nil }) {
             throw .unusable("The table \(table.quotedName) has no column \(OutboxTable.quoted(missing)).")
         }
