@@ -187,9 +187,6 @@ final class Connection {
         return pages == copied
     }
 
-    /// The size of a page of Herald's databases, in bytes.
-    static let pageSize: Int64 = 4096
-
     static let busyMilliseconds: Int32 = 5000
 
     func check(_ code: Int32) throws(StoreError) {

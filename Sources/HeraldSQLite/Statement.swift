@@ -47,10 +47,6 @@ final class Statement {
         if let value { bind(index, value) } else { record(sqlite3_bind_null(handle, index)) }
     }
 
-    func bind(_ index: Int32, real value: Double?) {
-        record(value.map { sqlite3_bind_double(handle, index, $0) } ?? sqlite3_bind_null(handle, index))
-    }
-
     func bind(_ index: Int32, _ text: String) {
         // Convert a text that is not a native Swift string.
         if text.utf8.withContiguousStorageIfAvailable({ bind(index, utf8: $0) }) == nil {
@@ -78,8 +74,7 @@ final class Statement {
         if let text { bind(index, text) } else { record(sqlite3_bind_null(handle, index)) }
     }
 
-    func bind(_ index: Int32, copying bytes: [UInt8]?) {
-        guard let bytes else { return record(sqlite3_bind_null(handle, index)) }
+    func bind(_ index: Int32, copying bytes: [UInt8]) {
         if bytes.isEmpty { return record(sqlite3_bind_zeroblob(handle, index, 0)) }
         record(herald_sqlite_bind_blob_copy(handle, index, bytes, Int32(clamping: bytes.count)))
     }
@@ -88,7 +83,7 @@ final class Statement {
         switch value {
         case .null: record(sqlite3_bind_null(handle, index))
         case .integer(let value): bind(index, value)
-        case .real(let value): bind(index, real: value)
+        case .real(let value): record(sqlite3_bind_double(handle, index, value))
         case .text(let text): bind(index, text)
         case .blob(let bytes): bind(index, copying: bytes)
         }

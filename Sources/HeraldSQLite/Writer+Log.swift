@@ -27,10 +27,11 @@ extension Writer {
     }
 
     func giveBack(bytes: Int64) throws(StoreError) -> Int64 {
+        let page = Int64(LogFrame.pageSize)
         let before = try connection.integer("PRAGMA page_count")
         // It moves the last page of the file to a free one, and cuts the file; once for each row.
-        try connection.execute("PRAGMA incremental_vacuum(\(bytes / Connection.pageSize))")
-        return (before - (try connection.integer("PRAGMA page_count"))) * Connection.pageSize
+        try connection.execute("PRAGMA incremental_vacuum(\(bytes / page))")
+        return (before - (try connection.integer("PRAGMA page_count"))) * page
     }
 
     func keepBlock(_ block: Int64, _ parts: [AppBlock]) throws(StoreError) { try blocks.keep(block, parts) }
