@@ -63,14 +63,7 @@ enum Migration {
 
     /// Runs the body in a transaction, which other processes that start wait for.
     static func alone(_ writer: Writer, _ body: () throws(StoreError) -> Void) throws(StoreError) {
-        _ = try writer.run(begin.map { Request($0) })
-        do throws(StoreError) {
-            try body()
-            _ = try writer.run(Request(.commit))
-        } catch {
-            writer.rollBack()
-            throw error
-        }
+        try writer.within(begin.map { Request($0) }, body)
     }
 
     /// Brings the schema to the last version of a list, or to the one before the first contraction that older releases, which

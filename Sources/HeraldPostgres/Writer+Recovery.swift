@@ -75,7 +75,12 @@ extension Writer {
 
     /// Runs the body, which only reads, in one snapshot.
     func inSnapshot<Value>(_ body: () throws(StoreError) -> Value) throws(StoreError) -> Value {
-        _ = try run(Request(.beginSnapshot))
+        try within([Request(.beginSnapshot)], body)
+    }
+
+    /// Runs the body in the transaction that the requests begin.
+    func within<Value>(_ beginning: [Request], _ body: () throws(StoreError) -> Value) throws(StoreError) -> Value {
+        _ = try run(beginning)
         do throws(StoreError) {
             let value = try body()
             _ = try run(Request(.commit))
