@@ -25,10 +25,8 @@ enum RetentionQueries {
         """)
 
     /// Counts the positions of a block.
-    static func blocks(
-        in places: ClosedRange<LogPosition>, _ run: (Request) throws(StoreError) -> Rows
-    ) throws(StoreError) -> [AppBlock] {
-        try run(Request(count) { $0.add(places.lowerBound, places.upperBound) }).values()
+    static func blocks(in places: ClosedRange<LogPosition>) -> Request {
+        Request(count) { $0.add(places.lowerBound, places.upperBound) }
     }
 
     /// The size of the events, by their content: the files of the server do not shrink when rows are removed, and say nothing

@@ -56,9 +56,7 @@ extension Transaction {
 
     private func count(_ block: Int64, storingBefore end: Int64) throws(StoreError) -> [AppBlock] {
         try run(Request(Self.removeOldBlocks))
-        let found = try RetentionQueries.blocks(in: AppBlock.places(block)) { request throws(StoreError) in
-            try run(request)
-        }
+        let found: [AppBlock] = try run(RetentionQueries.blocks(in: AppBlock.places(block))).values()
         if block < end { try keepBlock(block, found) }
         return found
     }

@@ -103,8 +103,8 @@ extension Writer {
         }
         let places = AppBlock.places(AppBlock.number(of: head + 1))
         guard places.lowerBound <= head else { return blocks }
-        return try blocks
-            + RetentionQueries.blocks(in: places.lowerBound...head) { request throws(StoreError) in try run(request) }
+        let last: [AppBlock] = try run(RetentionQueries.blocks(in: places.lowerBound...head)).values()
+        return blocks + last
     }
 
     // MARK: Lanes
