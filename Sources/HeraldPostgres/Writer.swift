@@ -97,9 +97,7 @@ final class Writer {
             session = try database.open(.log)
             do {
                 if hasBegun {
-                    try goOn()
-                    try enter()
-                    try checkKey()
+                    try enterAgain()
                     try resume()
                 }
             } catch {
@@ -129,21 +127,14 @@ final class Writer {
         try Migration.enter(self, migrations)
     }
 
-    /// A newer release may have contracted the schema while there was no session.
-    private func goOn() throws(StoreError) {
+    /// While there was no session, a newer release may have contracted the schema, or another process encrypted the database.
+    private func enterAgain() throws(StoreError) {
         do throws(StoreError) {
             try Migration.enter(self, migrations)
-        } catch {
-            if case .newer = error { try end("a newer release has changed its schema") }
-            throw error
-        }
-    }
-
-    /// Another process may have encrypted the database while there was no session.
-    private func checkKey() throws(StoreError) {
-        do throws(StoreError) {
+            try enter()
             try Sealing.checkAgain(self)
         } catch {
+            if case .newer = error { try end("a newer release has changed its schema") }
             if case .sealed = error { try end("another process has encrypted its secrets") }
             throw error
         }
