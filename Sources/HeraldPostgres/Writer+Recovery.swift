@@ -44,7 +44,6 @@ extension Writer {
         return (recovery, blocks)
     }
 
-    private static let summary = EventTypeSummary.columns(text: "octet_length(description)", blob: "octet_length")
     /// The requests of a start, without its lanes.
     static var requests: [Request] { all.map { Request($0) } }
     private static let all = [
@@ -52,7 +51,7 @@ extension Writer {
         Statement("SELECT \(WebhookDelegate.columns) FROM delegates WHERE deleted_at IS NULL ORDER BY key"),
         Statement("SELECT max(key) FROM delegates"),
         Statement("SELECT \(AppStateVersion.columns) FROM app_states ORDER BY app"),
-        Statement("SELECT \(summary) FROM event_types ORDER BY app, type"),
+        Statement("SELECT \(EventTypeSummary.columns(.postgres)) FROM event_types ORDER BY app, type"),
         Statement("SELECT \(APIKey.columns) FROM keys ORDER BY id"),
         Statement("SELECT \(Session.columns) FROM passes"),
         Statement("SELECT \(App.columns) FROM apps WHERE deleted_at IS NULL ORDER BY key"),

@@ -18,9 +18,8 @@ extension SQLiteStore {
         recovery.appStates = try Statement(
             connection, "SELECT \(AppStateVersion.columns) FROM app_states ORDER BY app"
         ).rows()
-        let summary = EventTypeSummary.columns(text: "length(CAST(description AS BLOB))", blob: "length")
         recovery.eventTypes = try Statement(
-            connection, "SELECT \(summary) FROM event_types ORDER BY app, type"
+            connection, "SELECT \(EventTypeSummary.columns(.sqlite)) FROM event_types ORDER BY app, type"
         ).rows { EventTypeSummary($0, damaged) }
         recovery.keys = try Statement(connection, "SELECT \(APIKey.columns) FROM keys ORDER BY id")
             .rows { row throws(StoreError) in try APIKey(row) }

@@ -45,14 +45,12 @@ extension EventTypeRecord: RowConvertible {
 
 extension EventTypeSummary: RowConvertible {
     /// Neither store reads the example and the schema for their lengths.
-    /// - Parameters:
-    ///   - text: the SQL expression of the number of bytes of the description.
-    ///   - blob: the SQL function of the number of bytes of a blob.
-    package static func columns(text: String, blob: String) -> String {
-        """
-        app, type, check_mode, schema IS NOT NULL, created_at, updated_at, version,
-        \(text) + coalesce(\(blob)(example), 0) + coalesce(\(blob)(schema), 0)
-        """
+    package static func columns(_ dialect: SQLDialect) -> String {
+        let bytes = dialect == .sqlite ? "length" : "octet_length"
+        return """
+            app, type, check_mode, schema IS NOT NULL, created_at, updated_at, version,
+            \(dialect.byteCount("description")) + coalesce(\(bytes)(example), 0) + coalesce(\(bytes)(schema), 0)
+            """
     }
 
     /// Never fails. With an unknown check, each event of the type needs the description, and is refused because that can't be read.
