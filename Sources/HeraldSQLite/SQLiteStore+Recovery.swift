@@ -121,23 +121,19 @@ extension SQLiteStore {
     private static func decided(
         _ connection: Connection, _ settled: LogPosition, _ lanes: [LanePosition], _ damaged: DamagedRows
     ) throws(StoreError) -> [DeliveryKey] {
-        var decided = try Statement(connection, decidedAtCommonPosition).bound(settled)
-            .readableRows(in: decidedTables, key: 0...1, damaged) { row throws(StoreError) in try DeliveryKey(row) }
+        func keys(_ statement: Statement) throws(StoreError) -> [DeliveryKey] {
+            try statement.readableRows(in: "attempts or waiting", key: 0...1, damaged) { row throws(StoreError) in
+                try DeliveryKey(row)
+            }
+        }
+        var decided = try keys(Statement(connection, decidedAtCommonPosition).bound(settled))
         let own = try Statement(connection, decidedOfLane)
         for lane in lanes where lane.cursor < lane.position {
-            decided += try own.bound(lane.delegate, lane.cursor, lane.position)
-                .readableRows(in: decidedTables, key: 0...1, damaged) { row throws(StoreError) in
-                    try DeliveryKey(row)
-                }
+            decided += try keys(own.bound(lane.delegate, lane.cursor, lane.position))
         }
-        if lanes.isEmpty { return decided }
-        return try decided
-            + Statement(connection, decidedAhead).readableRows(in: decidedTables, key: 0...1, damaged) {
-                row throws(StoreError) in try DeliveryKey(row)
-            }
+        if !lanes.isEmpty { decided += try keys(Statement(connection, decidedAhead)) }
+        return decided
     }
-
-    private static let decidedTables = "attempts or waiting"
 
     /// For lanes at the common position, ?1: everything after it.
     static let decidedAtCommonPosition = """
