@@ -45,17 +45,9 @@ extension Optional: ColumnConvertible where Wrapped: ColumnConvertible {
 
 /// How a value is written into a column and read from it.
 package struct ColumnType<Value>: Sendable {
-    package let write: @Sendable (Value) -> ColumnValue
+    let write: @Sendable (Value) -> ColumnValue
     /// Throws if Herald cannot have written the value; `column` is used in the message.
-    package let read: @Sendable (_ value: ColumnValue, _ column: String) throws(StoreError) -> Value
-
-    package init(
-        write: @escaping @Sendable (Value) -> ColumnValue,
-        read: @escaping @Sendable (_ value: ColumnValue, _ column: String) throws(StoreError) -> Value
-    ) {
-        self.write = write
-        self.read = read
-    }
+    let read: @Sendable (_ value: ColumnValue, _ column: String) throws(StoreError) -> Value
 }
 
 /// One column of a table whose rows are values of the type `Row`: its name and type, its value for a row, whether it is

@@ -21,8 +21,6 @@ extension ResultRow {
     /// The result of a condition: an integer in SQLite, a byte in PostgreSQL.
     package func flag(_ column: Int32) -> Bool { integer(column) != 0 }
 
-    package func optionalInteger(_ column: Int32) -> Int64? { isNull(column) ? nil : integer(column) }
-
     package func optionalText(_ column: Int32) -> String? { isNull(column) ? nil : text(column) }
 
     /// A text by which statements find the row again.

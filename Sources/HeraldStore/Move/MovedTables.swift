@@ -102,13 +102,11 @@ package struct MovedRow: ResultRow, Sendable {
 }
 
 /// The number of some rows, and the sum of their hashes, whatever their order.
-package struct RowSum: Equatable, Sendable {
-    package private(set) var count = 0
+struct RowSum: Equatable {
+    private(set) var count = 0
     private var sum: UInt64 = 0
 
-    package init() {}
-
-    package mutating func add(_ row: MovedRow) {
+    mutating func add(_ row: MovedRow) {
         var hash: UInt64 = 0
         for (column, value) in row.values.enumerated() {
             switch value {
