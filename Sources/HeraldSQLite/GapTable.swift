@@ -4,7 +4,9 @@ import HeraldStore
 /// The ranges of the log that retention has removed behind its first event, for the writer: the table `gaps`. Ranges that
 /// touch are one row, so there are never more of them than events that were kept in between.
 struct GapTable {
-    private let span, remove, add, removeOld: Statement
+    private let span, remove, add: Statement
+    /// Removes the ranges before the first event of the log, ?1.
+    let removeOld: Statement
 
     init(_ connection: Connection) throws(StoreError) {
         span = try Statement(connection, GapTable.span)
@@ -25,11 +27,6 @@ struct GapTable {
         }
         guard let (first, last) = touching else { return }
         for statement in [remove, add] { try statement.bound(first, last).run() }
-    }
-
-    /// Removes the ranges before the first event of the log.
-    func remove(before first: LogPosition) throws(StoreError) {
-        try removeOld.bound(first).run()
     }
 
     /// The ends of all ranges, by their beginnings.

@@ -8,8 +8,8 @@ struct ProgressTables {
     /// has them all.
     private var settled: SettledPositions
     private var committedSettled: SettledPositions
-    private let setLane, removeLane, setSettled: Statement
-    private let moveReplay, endReplay: Statement
+    let setLane, removeLane, moveReplay, endReplay: Statement
+    private let setSettled: Statement
     private let findStatistics, setStatistics: Statement
     private let setUnannounced, removeUnannounced: Statement
 
@@ -35,14 +35,6 @@ struct ProgressTables {
         removeUnannounced = try prepare("DELETE FROM unannounced WHERE delegate = ?1")
     }
 
-    func set(_ lane: LanePosition) throws(StoreError) {
-        try setLane.bound(lane.delegate, lane.cursor, lane.position).run()
-    }
-
-    func removeLane(_ delegate: DelegateKey) throws(StoreError) {
-        try removeLane.bound(delegate).run()
-    }
-
     mutating func settle(_ shards: Shards, at position: LogPosition) throws(StoreError) {
         let before = settled.earliest()
         settled.set(shards, to: position)
@@ -56,22 +48,10 @@ struct ProgressTables {
         if committed { committedSettled = settled } else { settled = committedSettled }
     }
 
-    // MARK: Replays
-
-    func moveReplay(_ id: Int64, to cursor: LogPosition) throws(StoreError) {
-        try moveReplay.bound(id, cursor).run()
-    }
-
-    func endReplay(_ id: Int64) throws(StoreError) {
-        try endReplay.bound(id).run()
-    }
-
     /// Sets the number of events that a delegate has missed and is not notified of yet.
     func setUnannounced(_ count: Int, of delegate: DelegateKey) throws(StoreError) {
         try (count > 0 ? setUnannounced.bound(delegate, count) : removeUnannounced.bound(delegate)).run()
     }
-
-    // MARK: Statistics
 
     func add(_ slot: DeliveryStatistics) throws(StoreError) {
         var sum = slot

@@ -3,7 +3,8 @@ import HeraldStore
 
 /// Deliveries with a row of their own, for the writer: the table `waiting`.
 struct WaitingTable {
-    private let set, drop, end: Statement
+    let drop, end: Statement
+    private let set: Statement
 
     init(_ connection: Connection) throws(StoreError) {
         func prepare(_ sql: String) throws(StoreError) -> Statement { try Statement(connection, sql) }
@@ -25,15 +26,6 @@ struct WaitingTable {
         set.bind(6, delivery.form)
         set.bind(7, Int64(delivery.uncounted))
         try set.run()
-    }
-
-    func end(_ delivery: DeliveryKey) throws(StoreError) {
-        try end.bound(delivery.delegate, delivery.event).run()
-    }
-
-    func drop(_ deliveries: [DeliveryKey], at time: Int64) throws(StoreError) {
-        let dropped = WaitingDelivery.State.dropped.rawValue
-        for delivery in deliveries { try drop.bound(delivery.delegate, delivery.event, dropped, time).run() }
     }
 }
 

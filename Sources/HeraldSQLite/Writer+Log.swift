@@ -23,7 +23,7 @@ extension Writer {
     }
 
     func removed(_ range: ClosedRange<LogPosition>, first: LogPosition, kept: LogPosition) throws(StoreError) {
-        if range.lowerBound > first { try gaps.insert(range) } else { try gaps.remove(before: kept) }
+        if range.lowerBound > first { try gaps.insert(range) } else { try gaps.removeOld.bound(kept).run() }
     }
 
     func giveBack(bytes: Int64) throws(StoreError) -> Int64 {
