@@ -78,20 +78,14 @@ struct AnswerTable {
     }
 
     /// The body of a response, as stored.
-    struct StoredBody {
-        let row: Int64
-        let app: AppKey
-        let key: String
-        let body: [UInt8]
-    }
+    typealias StoredBody = (row: Int64, app: AppKey, key: String, body: [UInt8])
 
     /// Calls the closure with each row; the closure may change the row.
     func visit(_ body: (StoredBody) throws(StoreError) -> Void) throws(StoreError) {
         var last: Int64 = .min
         while true {
-            let rows = try page.bound(last, Self.pageSize).rows {
-                StoredBody(
-                    row: $0.integer(0), app: AppKey(rawValue: $0.integer(1)), key: $0.text(2), body: $0.bytes(3))
+            let rows: [StoredBody] = try page.bound(last, Self.pageSize).rows {
+                (row: $0.integer(0), app: AppKey(rawValue: $0.integer(1)), key: $0.text(2), body: $0.bytes(3))
             }
             for row in rows { try body(row) }
             guard rows.count == Self.pageSize, let end = rows.last else { return }
