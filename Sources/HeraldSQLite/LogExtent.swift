@@ -1,4 +1,3 @@
-import CHeraldXXHash
 import Glibc
 import HeraldModel
 
@@ -83,7 +82,7 @@ final class LogExtent {
         var bytes = Self.magic
         withUnsafeBytes(of: bound.salts.littleEndian) { bytes += $0 }
         withUnsafeBytes(of: UInt64(bound.pages).littleEndian) { bytes += $0 }
-        withUnsafeBytes(of: Self.hash(bytes).littleEndian) { bytes += $0 }
+        withUnsafeBytes(of: PlainFile.hash(bytes).littleEndian) { bytes += $0 }
         return pwrite(descriptor, bytes, bytes.count, 0) == bytes.count
     }
 
@@ -91,12 +90,7 @@ final class LogExtent {
         var bytes = [UInt8](repeating: 0, count: size)
         guard pread(descriptor, &bytes, size, 0) == size, bytes.starts(with: magic) else { return .none }
         func number(_ place: Int) -> UInt64 { bytes[place..<place + 8].reversed().reduce(0) { $0 << 8 | UInt64($1) } }
-        guard number(24) == hash(Array(bytes[..<24])), number(16) <= maxPages
-        else { return .none }
+        guard number(24) == PlainFile.hash(Array(bytes[..<24])), number(16) <= maxPages else { return .none }
         return Bound(salts: number(8), pages: Int(number(16)))
-    }
-
-    private static func hash(_ bytes: [UInt8]) -> UInt64 {
-        bytes.withUnsafeBytes { herald_hash($0.baseAddress, $0.count, 0) }
     }
 }

@@ -1,5 +1,4 @@
 import CHeraldSQLite
-import CHeraldXXHash
 import Glibc
 import HeraldModel
 import HeraldRuntime
@@ -160,14 +159,10 @@ package enum Backup {
         for number in [UInt64(size), content] {
             withUnsafeBytes(of: number.littleEndian) { bytes += $0 }
         }
-        withUnsafeBytes(of: hash(bytes).littleEndian) { bytes += $0 }
+        withUnsafeBytes(of: PlainFile.hash(bytes).littleEndian) { bytes += $0 }
         try file.write(bytes, at: size)
         try file.sync()
         return size + bytes.count
-    }
-
-    private static func hash(_ bytes: [UInt8]) -> UInt64 {
-        bytes.withUnsafeBytes { herald_hash($0.baseAddress, $0.count, 0) }
     }
 
     // MARK: Reading one
@@ -187,7 +182,8 @@ package enum Backup {
                 description: "\(path) is not a backup that `herald backup` has made, or its end is missing.")
         }
         func number(_ place: Int) -> UInt64 { found[place..<place + 8].reversed().reduce(0) { $0 << 8 | UInt64($1) } }
-        guard number(24) == hash(Array(found[..<24])), number(8) == UInt64(size), try file.hash(size) == number(16)
+        guard number(24) == PlainFile.hash(Array(found[..<24])), number(8) == UInt64(size),
+            try file.hash(size) == number(16)
         else {
             throw MaintenanceError(
                 kind: .damage, description: "\(path) is damaged: its bytes are not those that `herald backup` wrote.")

@@ -96,11 +96,16 @@ final class PlainFile {
             let started = Clock.system.monotonic()
             let part = try read(min(Self.partSize, count - place), at: place)
             if part.isEmpty { return nil }
-            hash = part.withUnsafeBytes { herald_hash($0.baseAddress, $0.count, hash) }
+            hash = Self.hash(part, hash)
             place += part.count
             guard pause(started) else { return nil }
         }
         return hash
+    }
+
+    /// - Parameter before: the hash of the bytes before these.
+    static func hash(_ bytes: [UInt8], _ before: UInt64 = 0) -> UInt64 {
+        bytes.withUnsafeBytes { herald_hash($0.baseAddress, $0.count, before) }
     }
 
     /// Copies the first `count` bytes into a new file, durably.
