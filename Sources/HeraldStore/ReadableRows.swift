@@ -38,12 +38,7 @@ extension WaitingDelivery {
         _ row: some ResultRow, _ damaged: DamagedRows
     ) throws(StoreError) -> WaitingDelivery {
         let delivery = try WaitingDelivery(row)
-        do throws(StoreError) {
-            _ = try row.time(3)
-        } catch {
-            guard case .unreadable(let reason) = error else { throw error }
-            damaged.record(row.name(0...1), in: "waiting", reason)
-        }
+        _ = try row.unlessUnreadable(in: "waiting", key: 0...1, damaged) { row throws(StoreError) in try row.time(3) }
         return delivery
     }
 }
