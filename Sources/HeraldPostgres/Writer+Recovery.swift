@@ -123,11 +123,9 @@ extension Writer {
     static func lanes(from rows: [Rows], _ damaged: DamagedRows) throws(StoreError) -> LaneRecovery {
         var recovery = LaneRecovery()
         let head = try StoreEnds(rows[7].first).event
-        for (shard, settled) in try rows[0].map({ row throws(StoreError) in
-            (row.integer(0), try row.natural(1, "position"))
-        })
-        where (0..<Int64(Shards.count)).contains(shard) {
-            recovery.settled.set(Shards(of: shard), to: settled)
+        for row in rows[0].all {
+            let (shard, settled) = (row.integer(0), try row.natural(1, "position"))
+            if (0..<Int64(Shards.count)).contains(shard) { recovery.settled.set(Shards(of: shard), to: settled) }
         }
         recovery.lanes = try rows[1].map { LanePosition.recovered($0, head: head, damaged) }.compactMap { $0 }
         for decided in rows[2...4] {

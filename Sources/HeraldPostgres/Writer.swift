@@ -231,9 +231,8 @@ final class Writer {
         lastAttempt = try beginRound()
         var found: [DelegateKey: Int64] = [:]
         for rows in try run(AttemptRounds.heads.map { Request($0) }) {
-            for (delegate, attempt) in try rows.map({ row throws(StoreError) in
-                (try row.natural(0, "delegate"), try row.natural(1, "attempt"))
-            }) {
+            for row in rows.all {
+                let (delegate, attempt) = (try row.natural(0, "delegate"), try row.natural(1, "attempt"))
                 found[delegate] = max(attempt, found[delegate] ?? 0)
             }
         }
