@@ -34,12 +34,7 @@ enum CheckpointWrites {
         }
         requests += batch(removeLanes, checkpoint.caughtUp) { parameters in parameters.add(checkpoint.caughtUp) { $0 } }
         if let settled = checkpoint.settled {
-            let shards = checkpoint.shards.numbers
-            requests.append(
-                Request(settle) { parameters in
-                    parameters.add(shards) { $0 }
-                    parameters.add(settled)
-                })
+            requests.append(Request(settle, numbers: checkpoint.shards.numbers, settled))
             requests.append(Request(reach) { parameters in parameters.add(bits(checkpoint.shards)) })
         } else if !checkpoint.isOfPull, let first = attempts.first, let last = attempts.last {
             requests.append(
