@@ -19,7 +19,7 @@ enum AttemptList {
             SELECT \(linked), a.previous, n + 1 FROM chain JOIN attempts a ON a.id = chain.previous
             WHERE n < \(AttemptQuery.maxWork))
         """
-    private static let linked = StoredAttempt.columns.split(separator: ", ").map { "a.\($0)" }.joined(separator: ", ")
+    private static let linked = qualified(StoredAttempt.columns, by: "a")
     private static let list = "SELECT \(StoredAttempt.columns)"
     private static let ofDelegate = all(isMeant)
     private static let successes = all("\(isMeant) AND \(succeeded)")

@@ -39,7 +39,7 @@ struct LogWrites {
         """)
     private static let setStatuses = Statement(
         """
-        INSERT INTO auth_status (app, user_id, logged_in, "user", since, event_id)
+        INSERT INTO auth_status (\(AuthStatus.columns))
         SELECT u.app, u.user_id, u.logged_in, coalesce(CASE u.is_same WHEN 1 THEN (SELECT s."user" FROM auth_status s
             WHERE s.app = u.app AND s.user_id = u.user_id) END, u."user"), u.since, u.event_id
         FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bytea[], $5::bigint[], $6::text[], $7::bigint[])
@@ -49,13 +49,13 @@ struct LogWrites {
         """)
     private static let setStates = Statement(
         """
-        INSERT INTO app_states (app, state, since, event_id)
+        INSERT INTO app_states (\(AppState.columns))
         SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::bigint[], $4::text[])
         ON CONFLICT (app) DO UPDATE SET state = excluded.state, since = excluded.since, event_id = excluded.event_id
         """)
     private static let setAnswers = Statement(
         """
-        INSERT INTO answers (fingerprint, status, headers, body, app, key, expires_at)
+        INSERT INTO answers (\(StoredAnswer.columns), app, key, expires_at)
         SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::text[], $4::bytea[], $5::bigint[], $6::text[], $7::bigint[])
         ON CONFLICT (app, key) DO UPDATE SET fingerprint = excluded.fingerprint, status = excluded.status,
             headers = excluded.headers, body = excluded.body, expires_at = excluded.expires_at

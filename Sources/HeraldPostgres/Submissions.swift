@@ -3,8 +3,6 @@ import HeraldStore
 
 /// Events that programs publish with `herald.publish`, until a node moves them into the log.
 enum SubmissionQueries {
-    static let columns = "key, app, id, type, subject, time, data, deliver_at"
-
     /// The oldest of each app, then the second ones, and so on: at most $1, and no more once their data has $2 bytes. The apps
     /// are those after the app $3, and behind them the first ones: at most $1.
     ///
@@ -31,7 +29,7 @@ enum SubmissionQueries {
             ) AS found
             ORDER BY found.turn, owners.nth LIMIT $1
         )
-        SELECT \(columns) FROM (
+        SELECT \(Submission.columns) FROM (
             SELECT s.*, turns.turn, turns.nth,
                 sum(octet_length(s.data)) OVER (ORDER BY turns.turn, turns.nth ROWS UNBOUNDED PRECEDING)
                 - octet_length(s.data) AS bytes_before FROM turns JOIN submissions s ON s.key = turns.key) AS sized

@@ -351,7 +351,7 @@ extension Removal {
 }
 
 /// A list of columns with the name of their table.
-private func qualified(_ columns: String, by table: String) -> String {
+package func qualified(_ columns: String, by table: String) -> String {
     columns.split(separator: ", ").map { "\(table).\($0)" }.joined(separator: ", ")
 }
 

@@ -86,7 +86,7 @@ package enum PendingStatement: Int, CaseIterable, Sendable {
 
 extension PendingEvent: RowConvertible {
     package static let columns = "key, app, id, type, subject, time, data, attributes, due_at"
-    static let columnsOfTable = columns.split(separator: ", ").map { "pending.\($0)" }.joined(separator: ", ")
+    static let columnsOfTable = qualified(columns, by: "pending")
     private static let columnCount: Int32 = 9
 
     /// Never fails: a row with an impossible value is an event that is damaged, since it must not hold up the others.

@@ -33,6 +33,8 @@ package enum RefusalStatement: Int, CaseIterable, Sendable {
 }
 
 extension Submission {
+    package static let columns = "key, app, id, type, subject, time, data, deliver_at"
+
     /// - Parameter what: names the row in an error.
     package init(_ row: some ResultRow, _ what: String) throws(StoreError) {
         self.init(
@@ -43,7 +45,7 @@ extension Submission {
 }
 
 extension RefusedEvent: RowConvertible {
-    package static let columns = "key, app, id, type, subject, time, data, deliver_at, reason, refused_at"
+    package static let columns = "\(Submission.columns), reason, refused_at"
 
     package init(_ row: some ResultRow) throws(StoreError) {
         self.init(try Submission(row, "refused event"), reason: row.text(8), refusedAt: try row.time(9))

@@ -29,9 +29,7 @@ package enum MovedTables {
         // The last number that was given to a replay.
         "counters": [MovedColumn(name: "replay", kind: .integer)],
         // Without the changes that request deliveries, which do not move.
-        "waiting": ["delegate", "event", "attempts", "due_at", "state", "is_replay", "uncounted"].map {
-            MovedColumn(name: $0, kind: .integer)
-        },
+        "waiting": WaitingDelivery.columns.split(separator: ", ").map { MovedColumn(name: String($0), kind: .integer) },
         // The last attempt of each delegate.
         "heads": [MovedColumn(name: "delegate", kind: .integer), MovedColumn(name: "attempt", kind: .integer)],
     ]
