@@ -16,7 +16,7 @@ enum Migration {
         static func contraction(oldest: Int, _ text: String) -> Step { Step(text: text, oldest: oldest) }
     }
 
-    private static let isThere = hasTable("meta")
+    static let isThere = hasTable("meta")
 
     /// A check for a table in the snapshot of the transaction, which fails without rights for the schema. `to_regclass` alone may find a
     /// table that was made after the snapshot.

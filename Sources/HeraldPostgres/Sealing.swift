@@ -60,12 +60,10 @@ enum Sealing {
     /// The number of rows that are encrypted at once: each page has the time of a message, and memory holds one page of responses.
     static let page = 250
 
-    private static let present = Statement("SELECT count(*) FROM \(Writer.locks(Writer.presence)) AS present")
-
     /// A node without the key could not read what is encrypted, and would write values that are not.
     private static func refuseNodes(_ writer: Writer) throws(StoreError) {
         for _ in 0..<10 {
-            if try writer.run(Request(present)).integer == 0 { return }
+            if try writer.run(Request(Writer.countPresent)).integer == 0 { return }
             // The session of a process that has just ended may live for a moment.
             writer.pause(milliseconds: 100)
         }

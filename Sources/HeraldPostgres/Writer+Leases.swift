@@ -17,6 +17,9 @@ extension Writer: ShardLeases {
         """
     }
 
+    /// The number of nodes that are there.
+    static let countPresent = Statement("SELECT count(*) FROM \(locks(presence)) AS present")
+
     private static let now = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 
     // MARK: The session

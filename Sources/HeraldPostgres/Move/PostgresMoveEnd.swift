@@ -13,7 +13,7 @@ package final class PostgresMoveEnd: MoveEnd {
 
     package convenience init(source url: String) throws {
         try self.init(url, isTarget: false)
-        guard try writer.run(Request(Self.isThere)).first?.flag(0) == true else {
+        guard try writer.run(Request(Migration.isThere)).first?.flag(0) == true else {
             throw MoveError(kind: .input, description: "There is no Herald database in \(label).")
         }
         try lock()
@@ -45,7 +45,6 @@ package final class PostgresMoveEnd: MoveEnd {
             ].map { "set_config('\($0.0)', '\($0.1)', false)" }.joined(separator: ", "))
     private static let commitNow = Statement("SELECT set_config('synchronous_commit', 'on', false)")
     private static let commitLater = Statement("SELECT set_config('synchronous_commit', 'off', false)")
-    private static let isThere = Migration.hasTable("meta")
 
     /// The longest time for one statement, in seconds: some read a whole table.
     private static let seconds = 3600.0
@@ -83,7 +82,6 @@ package final class PostgresMoveEnd: MoveEnd {
     // MARK: Servers
 
     private static let tryLock = Statement("SELECT pg_try_advisory_lock(\(Schema.moveLock))")
-    private static let present = Statement("SELECT count(*) FROM \(Writer.locks(Writer.presence)) AS present")
     private static let openRounds = Statement("SELECT count(*) FROM rounds")
 
     /// Keeps servers and other moves out, and brings the schema to this version.
@@ -95,7 +93,7 @@ package final class PostgresMoveEnd: MoveEnd {
         guard try soon({ try !isServed }) else { throw MoveError.busy("A server", label) }
     }
 
-    package var isServed: Bool { get throws { try writer.run(Request(Self.present)).integer > 0 } }
+    package var isServed: Bool { get throws { try writer.run(Request(Writer.countPresent)).integer > 0 } }
 
     /// Ends the rounds of servers that have ended.
     /// - Returns: whether there are none any more.
