@@ -11,19 +11,19 @@ struct AnswerTable {
     private static let pageSize = 256
 
     init(_ connection: Connection, _ columnSealer: ColumnSealer) throws(StoreError) {
-        func prepare(_ sql: String) throws(StoreError) -> Statement { try Statement(connection, sql) }
         self.columnSealer = columnSealer
-        find = try prepare(
+        find = try connection.prepare(
             "SELECT \(StoredAnswer.columns) FROM answers WHERE app = ?1 AND key = ?2 AND expires_at > ?3")
-        set = try prepare(
+        set = try connection.prepare(
             """
             INSERT OR REPLACE INTO answers (\(StoredAnswer.columns), app, key, expires_at)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
             """)
-        page = try prepare("SELECT rowid, app, key, body FROM answers WHERE rowid > ?1 ORDER BY rowid LIMIT ?2")
-        pageOfApp = try prepare(
+        page = try connection.prepare(
+            "SELECT rowid, app, key, body FROM answers WHERE rowid > ?1 ORDER BY rowid LIMIT ?2")
+        pageOfApp = try connection.prepare(
             "SELECT rowid, key, body FROM answers WHERE app = ?1 AND key > ?2 ORDER BY key LIMIT ?3")
-        remove = try prepare("DELETE FROM answers WHERE rowid = ?1")
+        remove = try connection.prepare("DELETE FROM answers WHERE rowid = ?1")
     }
 
     func answer(app: AppKey, key: String, now: Int64) throws(StoreError) -> StoredAnswer? {

@@ -10,16 +10,15 @@ struct AttemptTable {
     private let add, keepHead, wipeThoseOfEvent: Statement
 
     init(_ connection: Connection, _ heads: AttemptHeads) throws(StoreError) {
-        func prepare(_ sql: String) throws(StoreError) -> Statement { try Statement(connection, sql) }
         self.connection = connection
         self.heads = heads
-        add = try prepare(
+        add = try connection.prepare(
             """
             INSERT INTO attempts (\(StoredAttempt.columns), previous) VALUES
             (NULL, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)
             """)
-        keepHead = try prepare("INSERT OR REPLACE INTO attempt_heads SELECT ?1, ?2 WHERE \(delegateLives)")
-        wipeThoseOfEvent = try prepare(
+        keepHead = try connection.prepare("INSERT OR REPLACE INTO attempt_heads SELECT ?1, ?2 WHERE \(delegateLives)")
+        wipeThoseOfEvent = try connection.prepare(
             """
             UPDATE attempts SET delegate = 0, event = 0, detail = NULL, excerpt = NULL, peer = NULL, bytes_sent = NULL,
             bytes_received = NULL WHERE id IN (SELECT id FROM attempts WHERE event = ?1 LIMIT ?2)

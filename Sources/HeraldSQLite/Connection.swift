@@ -93,6 +93,8 @@ final class Connection {
         try configure(SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)
     }
 
+    func prepare(_ sql: String) throws(StoreError) -> Statement { try Statement(self, sql) }
+
     /// Runs statements that return no rows.
     func execute(_ sql: String) throws(StoreError) {
         try check(sqlite3_exec(handle, sql, nil, nil, nil))

@@ -9,12 +9,13 @@ struct EventTable {
     private let reading: EventReading
 
     init(_ connection: Connection, _ reading: EventReading) throws(StoreError) {
-        func prepare(_ sql: String) throws(StoreError) -> Statement { try Statement(connection, sql) }
         self.reading = reading
-        find = try prepare("SELECT \(LoggedEvent.columns) FROM events WHERE app = ?1 AND id = ?2")
-        findBySequence = try prepare("SELECT \(LoggedEvent.columns) FROM events WHERE sequence = ?1")
-        append = try EventTable.rows.map { rows throws(StoreError) in (rows, try prepare(EventTable.append(rows))) }
-        overwrite = try prepare(
+        find = try connection.prepare("SELECT \(LoggedEvent.columns) FROM events WHERE app = ?1 AND id = ?2")
+        findBySequence = try connection.prepare("SELECT \(LoggedEvent.columns) FROM events WHERE sequence = ?1")
+        append = try EventTable.rows.map { rows throws(StoreError) in
+            (rows, try connection.prepare(EventTable.append(rows)))
+        }
+        overwrite = try connection.prepare(
             "UPDATE events SET subject = ?2, data = ?3, attributes = ?4, checksum = ?5 WHERE sequence = ?1")
     }
 

@@ -14,25 +14,24 @@ struct ProgressTables {
     private let setUnannounced, removeUnannounced: Statement
 
     init(_ connection: Connection) throws(StoreError) {
-        func prepare(_ sql: String) throws(StoreError) -> Statement { try Statement(connection, sql) }
         settled = SettledPositions(try connection.natural("SELECT settled FROM progress", "position"))
         committedSettled = settled
-        setLane = try prepare(
+        setLane = try connection.prepare(
             "INSERT OR REPLACE INTO lanes (\(LanePosition.columns)) SELECT ?1, ?2, ?3 WHERE \(delegateLives)")
-        removeLane = try prepare("DELETE FROM lanes WHERE delegate = ?1")
-        setSettled = try prepare("UPDATE progress SET settled = ?1")
-        moveReplay = try prepare("UPDATE replays SET cursor = ?2 WHERE id = ?1")
-        endReplay = try prepare("DELETE FROM replays WHERE id = ?1")
-        findStatistics = try prepare(
+        removeLane = try connection.prepare("DELETE FROM lanes WHERE delegate = ?1")
+        setSettled = try connection.prepare("UPDATE progress SET settled = ?1")
+        moveReplay = try connection.prepare("UPDATE replays SET cursor = ?2 WHERE id = ?1")
+        endReplay = try connection.prepare("DELETE FROM replays WHERE id = ?1")
+        findStatistics = try connection.prepare(
             "SELECT \(DeliveryStatistics.columns) FROM statistics WHERE delegate = ?1 AND start = ?2")
-        setStatistics = try prepare(
+        setStatistics = try connection.prepare(
             """
             INSERT OR REPLACE INTO statistics (\(DeliveryStatistics.columns))
             SELECT ?1, ?2, ?3, ?4, ?5 WHERE \(delegateLives)
             """)
-        setUnannounced = try prepare(
+        setUnannounced = try connection.prepare(
             "INSERT OR REPLACE INTO unannounced (delegate, count) SELECT ?1, ?2 WHERE \(delegateLives)")
-        removeUnannounced = try prepare("DELETE FROM unannounced WHERE delegate = ?1")
+        removeUnannounced = try connection.prepare("DELETE FROM unannounced WHERE delegate = ?1")
     }
 
     mutating func settle(_ shards: Shards, at position: LogPosition) throws(StoreError) {

@@ -7,17 +7,16 @@ struct DeliveryQueries {
     let attemptsAfter, lastOfAttempts, settled, lanes, allReplays: Statement
 
     init(_ connection: Connection) throws(StoreError) {
-        func prepare(_ sql: String) throws(StoreError) -> Statement { try Statement(connection, sql) }
-        attemptsOfDelegate = try prepare(AttemptList.ofDelegate)
-        restOfAttempts = try prepare(AttemptList.rest)
-        failuresOfDelegate = try prepare(AttemptList.failures)
-        attemptsOfDelivery = try prepare(AttemptList.ofDelivery)
-        attemptsAfter = try prepare(
+        attemptsOfDelegate = try connection.prepare(AttemptList.ofDelegate)
+        restOfAttempts = try connection.prepare(AttemptList.rest)
+        failuresOfDelegate = try connection.prepare(AttemptList.failures)
+        attemptsOfDelivery = try connection.prepare(AttemptList.ofDelivery)
+        attemptsAfter = try connection.prepare(
             "SELECT \(StoredAttempt.columns) FROM attempts WHERE id > ?1 ORDER BY id LIMIT ?2")
-        lastOfAttempts = try prepare("SELECT ifnull(max(id), 0) FROM attempts")
-        lanes = try prepare("SELECT \(LanePosition.columns) FROM lanes ORDER BY delegate")
-        settled = try prepare("SELECT settled FROM progress")
-        allReplays = try prepare("SELECT \(Replay.columns) FROM replays ORDER BY id")
+        lastOfAttempts = try connection.prepare("SELECT ifnull(max(id), 0) FROM attempts")
+        lanes = try connection.prepare("SELECT \(LanePosition.columns) FROM lanes ORDER BY delegate")
+        settled = try connection.prepare("SELECT settled FROM progress")
+        allReplays = try connection.prepare("SELECT \(Replay.columns) FROM replays ORDER BY id")
     }
 }
 

@@ -21,17 +21,17 @@ final class Reader: StoreReader {
     ) throws(StoreError) {
         let connection = try Connection(path: path, .readOnly)
         try Pragmas.set(Pragmas.reader, cache: cache, on: connection)
-        func prepare(_ sql: String) throws(StoreError) -> Statement { try Statement(connection, sql) }
         self.connection = connection
         self.heads = heads
         reading = EventReading(.hashed, damaged)
         self.damagedRows = damagedRows
-        eventsAfter = try prepare(
+        eventsAfter = try connection.prepare(
             "SELECT \(LoggedEvent.columns) FROM events WHERE sequence > ?1 ORDER BY sequence LIMIT ?2")
-        eventsMatching = try prepare(Reader.eventsMatching)
-        eventsOfAppMatching = try prepare(Reader.eventsOfAppMatching)
-        eventByID = try prepare("SELECT \(LoggedEvent.columns) FROM events WHERE app = ?1 AND id = ?2")
-        eventType = try prepare("SELECT \(EventTypeRecord.columns) FROM event_types WHERE app = ?1 AND type = ?2")
+        eventsMatching = try connection.prepare(Reader.eventsMatching)
+        eventsOfAppMatching = try connection.prepare(Reader.eventsOfAppMatching)
+        eventByID = try connection.prepare("SELECT \(LoggedEvent.columns) FROM events WHERE app = ?1 AND id = ?2")
+        eventType = try connection.prepare(
+            "SELECT \(EventTypeRecord.columns) FROM event_types WHERE app = ?1 AND type = ?2")
         shared = PreparedStatements(connection)
         deliveries = try DeliveryQueries(connection)
         retention = try RetentionQueries(connection)

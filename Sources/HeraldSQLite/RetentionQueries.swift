@@ -7,11 +7,10 @@ struct RetentionQueries {
     let last, pages, attempts, eventSizes: Statement
 
     init(_ connection: Connection) throws(StoreError) {
-        func prepare(_ sql: String) throws(StoreError) -> Statement { try Statement(connection, sql) }
-        last = try prepare("SELECT ifnull(max(sequence), 0) FROM events")
-        eventSizes = try prepare(RetentionQueries.eventSizes)
-        attempts = try prepare(RetentionQueries.attempts)
-        pages = try prepare(
+        last = try connection.prepare("SELECT ifnull(max(sequence), 0) FROM events")
+        eventSizes = try connection.prepare(RetentionQueries.eventSizes)
+        attempts = try connection.prepare(RetentionQueries.attempts)
+        pages = try connection.prepare(
             """
             SELECT page_count, freelist_count, page_size
             FROM pragma_page_count, pragma_freelist_count, pragma_page_size

@@ -6,10 +6,10 @@ struct ValueTables {
     private let setAuthStatus, setAppState: Statement
 
     init(_ connection: Connection) throws(StoreError) {
-        func prepare(_ sql: String) throws(StoreError) -> Statement { try Statement(connection, sql) }
-        setAuthStatus = try prepare(
+        setAuthStatus = try connection.prepare(
             "INSERT OR REPLACE INTO auth_status (\(AuthStatus.columns)) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")
-        setAppState = try prepare("INSERT OR REPLACE INTO app_states (\(AppState.columns)) VALUES (?1, ?2, ?3, ?4)")
+        setAppState = try connection.prepare(
+            "INSERT OR REPLACE INTO app_states (\(AppState.columns)) VALUES (?1, ?2, ?3, ?4)")
     }
 
     func set(_ status: AuthStatus) throws(StoreError) {

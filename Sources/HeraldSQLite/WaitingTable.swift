@@ -7,14 +7,13 @@ struct WaitingTable {
     private let set: Statement
 
     init(_ connection: Connection) throws(StoreError) {
-        func prepare(_ sql: String) throws(StoreError) -> Statement { try Statement(connection, sql) }
-        set = try prepare(
+        set = try connection.prepare(
             """
             INSERT OR REPLACE INTO waiting (\(WaitingDelivery.columns))
             SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7 WHERE \(delegateLives)
             """)
-        drop = try prepare("UPDATE waiting SET state = ?3, due_at = ?4 WHERE delegate = ?1 AND event = ?2")
-        end = try prepare("DELETE FROM waiting WHERE delegate = ?1 AND event = ?2")
+        drop = try connection.prepare("UPDATE waiting SET state = ?3, due_at = ?4 WHERE delegate = ?1 AND event = ?2")
+        end = try connection.prepare("DELETE FROM waiting WHERE delegate = ?1 AND event = ?2")
     }
 
     func set(_ delivery: WaitingDelivery) throws(StoreError) {
