@@ -350,7 +350,7 @@ extension SharedStatements {
         }
         var found = DeliveryPage()
         var part = query
-        part.limit = min(query.work, DeliveryStatement.rowsOfSearch)
+        part.limit = min(query.work, rowsOfSearch)
         for _ in 0..<(query.work + part.limit - 1) / part.limit {
             let more = try examine(part, filter)
             found.rows += more.rows
@@ -402,10 +402,8 @@ extension SharedStatements {
     }
 }
 
-extension DeliveryStatement {
-    /// The number of rows that one statement of a search reads.
-    fileprivate static var rowsOfSearch: Int { 500 }
-}
+/// The number of rows that one statement of a search reads.
+private let rowsOfSearch = 500
 
 extension DeliveryQuery {
     fileprivate func values(_ state: WaitingDelivery.State, through last: LogPosition) -> [any ColumnConvertible] {

@@ -199,7 +199,7 @@ extension SharedReader {
         var found: [LogPosition] = []
         var start = max(try firstEvent(), sequence + 1)
         while start <= head, found.count < limit {
-            let end = min(head, start + LogStatement.partLength - 1)
+            let end = min(head, start + partLength - 1)
             found += try rows(.log(.about), [subject, app, start, end, limit - found.count]) {
                 row throws(StoreError) in try row.natural(0, "position")
             }
@@ -213,7 +213,5 @@ extension SharedReader {
     }
 }
 
-extension LogStatement {
-    /// The number of events in a part of the log that `about` scans, which takes about ten milliseconds.
-    fileprivate static var partLength: LogPosition { 50_000 }
-}
+/// The number of events in a part of the log that `LogStatement.about` scans, which takes about ten milliseconds.
+private let partLength: LogPosition = 50_000

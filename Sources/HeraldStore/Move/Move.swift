@@ -66,10 +66,7 @@ package struct Move {
         try target.set(.into(source.label))
     }
 
-    private func isInto(_ state: MoveState?) -> Bool {
-        if case .into = state { return true }
-        return false
-    }
+    private func isInto(_ state: MoveState?) -> Bool { if case .into = state { true } else { false } }
 
     private func secret(_ end: any MoveEnd) throws -> [UInt8] {
         var secret: [UInt8] = []

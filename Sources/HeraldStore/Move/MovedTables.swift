@@ -83,10 +83,7 @@ package struct MovedRow: ResultRow, Sendable {
         }
     }
 
-    package func isNull(_ column: Int32) -> Bool {
-        if case .null = value(column) { return true }
-        return false
-    }
+    package func isNull(_ column: Int32) -> Bool { if case .null = value(column) { true } else { false } }
     package func integer(_ column: Int32) -> Int64 { value(column).integer ?? 0 }
     package func text(_ column: Int32) -> String { value(column).text ?? "" }
     package func value(_ column: Int32) -> ColumnValue { values[Int(column)] }
