@@ -9,8 +9,7 @@ struct BackupTests {
     func backup() async throws {
         let herald = try await HeraldProcess.start()
         let folder = herald.folder.path
-        let receiver = try Receiver()
-        defer { receiver.close() }
+        let receiver = try herald.receiver()
         let id = try await herald.register(receiver.url()).id
         for _ in 0..<200 { try await herald.publish() }
         async let made = Binary.run(["backup", folder + "/a.backup", "--data", folder + "/data"])

@@ -220,11 +220,10 @@ struct DelegateActionTests {
     func endReplay() async throws {
         let herald = try await HeraldProcess.start()
         let (first, gate, replayed) = (ReceiverGate(), ReceiverGate(), Counter())
-        let receiver = try Receiver { request in
+        let receiver = try herald.receiver { request in
             guard request.header("herald-replay") == "true" else { return .status(200) }
             return replayed.next() <= 5 ? .held(first) : .held(gate)
         }
-        defer { receiver.close() }
         defer { for gate in [first, gate] { gate.open() } }
         let id = try await herald.register(
             receiver.url(), #""events": ["a.*"], "max_in_flight": 1, "timeout_seconds": 60"#

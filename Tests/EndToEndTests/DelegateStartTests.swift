@@ -9,11 +9,10 @@ struct DelegateStartTests {
     func verification() async throws {
         let herald = try await HeraldProcess.start()
         let gate = ReceiverGate()
-        let receiver = try Receiver { request in
+        let receiver = try herald.receiver { request in
             request.text.contains("herald.verification")
                 ? .held(gate, .status(200, bytes: request.body)) : .status(204)
         }
-        defer { receiver.close() }
         defer { gate.open() }
         let delegate = try await herald.register(receiver.url(), #""verification": "challenge""#)
         #expect(delegate.string("status") == "pending_verification")

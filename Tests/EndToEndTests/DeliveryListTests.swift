@@ -79,8 +79,7 @@ struct DeliveryListTests {
     @Test("a list of successes continues behind an event that is larger than the part of the log that it reads")
     func large() async throws {
         let herald = try await HeraldProcess.start(["--max-body", "8388608"])
-        let receiver = try Receiver()
-        defer { receiver.close() }
+        let receiver = try herald.receiver()
         let id = try await herald.register(receiver.url()).id
         let data = #""data": "\#(String(repeating: "x", count: 5_000_000))""#
         let events = [try await herald.publish("a.b", data), try await herald.publish("a.b", data)]

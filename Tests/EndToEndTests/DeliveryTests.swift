@@ -85,11 +85,10 @@ struct DeliveryTests {
     func retries() async throws {
         let herald = try await HeraldProcess.start()
         let statuses = [500, 302, 404]
-        let receiver = try Receiver { request in
+        let receiver = try herald.receiver { request in
             let attempt = request.header("herald-attempt").flatMap { Int($0) } ?? 0
             return .status(attempt <= statuses.count ? statuses[attempt - 1] : 204)
         }
-        defer { receiver.close() }
         let secret = try #require(
             try await herald.register(receiver.url(), #""retry_schedule": [0.05, 0.1, 0.05, 9]"#).string("secret"))
         let event = try await herald.publish("a.b", #""data": {"n": 1}"#)

@@ -41,11 +41,10 @@ struct EtiquetteTests {
         arguments: [400, 413, 415, 302])
     func failures(status: Int) async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try Receiver { request in
+        let receiver = try herald.receiver { request in
             request.header("herald-attempt") == "1"
                 ? .status(status, headers: [("location", "http://127.0.0.1:9/")]) : .status(200)
         }
-        defer { receiver.close() }
         let id = try await herald.register(receiver.url(), #""retry_schedule": [0.05]"#).id
         _ = try await herald.deliveries(of: try await herald.publish(), "delivered")
         let attempts = try await herald.get("/v1/delegates/\(id)/attempts").data
@@ -59,8 +58,7 @@ struct EtiquetteTests {
         let herald = try await HeraldProcess.start()
         let receiver = try Receiver { $0.header("webhook-id") == "last" ? .status(200) : .status(410) }
         defer { receiver.close() }
-        let watcher = try Receiver()
-        defer { watcher.close() }
+        let watcher = try herald.receiver()
         let id = try await herald.register(receiver.url()).id
         _ = try await herald.register(watcher.url(), #""events": ["herald.delegate.*"]"#)
         let event = try await herald.publish()

@@ -97,9 +97,8 @@ struct MemoryTests {
 
     @Test("a server with 64 MiB says how it divides them, and delivers")
     func small() async throws {
-        let receiver = try Receiver()
-        defer { receiver.close() }
         let herald = try await HeraldProcess.start(["--memory", "64MiB"])
+        let receiver = try herald.receiver()
         #expect(herald.log("listening").first?["memory"]?.string == "64MiB")
         let line = try #require(herald.log("memory is divided").first)
         #expect(line["database_pages"]?.string?.hasSuffix("KiB") == true && line["connections"]?.string == "255")

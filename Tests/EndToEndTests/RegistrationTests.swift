@@ -190,8 +190,7 @@ struct RegistrationTests {
     @Test("callbacks reach loopback without a setting only until there is a key")
     func loopback() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try Receiver { _ in .status(200) }
-        defer { receiver.close() }
+        let receiver = try herald.receiver { _ in .status(200) }
         let id = try await herald.register(receiver.url("/first")).id
         _ = try await herald.post("/v1/events", #"{"type": "a"}"#)
         try await eventually("it is delivered") { receiver.requests.count == 1 }

@@ -63,8 +63,7 @@ struct SealingTests {
         let folder = TemporaryFolder()
         let environment = ["HERALD_MASTER_KEY": Self.key]
         let herald = try await HeraldProcess.start(folder: folder, environment: environment)
-        let receiver = try Receiver()
-        defer { receiver.close() }
+        let receiver = try herald.receiver()
         _ = try await herald.register(receiver.url("/whole"))
         let headers = #""headers": {"authorization": "Bearer Zerberus"}"#
         let id = try await herald.register(receiver.url("/damaged"), headers).id

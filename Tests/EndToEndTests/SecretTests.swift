@@ -72,14 +72,13 @@ struct SecretTests {
         "in responses, errors, lists, metrics, streams, the audit log, the log and the files",
         .enabled(if: TestStore.isFolder))
     func all() async throws {
-        let receiver = try Receiver { request in
-            request.path.hasPrefix("/broken") ? .status(500, body: "no") : .status(204)
-        }
-        defer { receiver.close() }
         let clients = try CertificateAuthority()
         let identity = try clients.makeIdentity()
         let herald = try await HeraldProcess.start(
             ["--log-level", "debug"], environment: ["HERALD_MASTER_KEY": Self.masterKey], adminKey: MadeKey.admin.text)
+        let receiver = try herald.receiver { request in
+            request.path.hasPrefix("/broken") ? .status(500, body: "no") : .status(204)
+        }
         let found = Found()
         var secrets = [
             "the admin key": MadeKey.admin.text, "the master key": Self.masterKey, "a signing secret": Self.signing,

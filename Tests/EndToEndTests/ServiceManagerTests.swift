@@ -14,10 +14,8 @@ struct ServiceManagerTests {
         let folder = TemporaryFolder()
         let socket = try NotifySocket(kind, in: folder)
         let gate = ReceiverGate()
-        let receiver = try Receiver { _ in .held(gate) }
-        defer { receiver.close() }
-        defer { gate.open() }
         let herald = try await HeraldProcess.start(environment: ["NOTIFY_SOCKET": socket.name])
+        let receiver = try herald.receiver { _ in .held(gate) }
         try await eventually("it is ready") { socket.states == ["READY=1"] }
         let status = socket.messages.first?.split(separator: "\n").last.map(String.init)
         #expect(status == "STATUS=Listening on http://127.0.0.1:\(herald.port)")

@@ -7,9 +7,8 @@ import Testing
 struct SvixListTests {
     @Test("an endpoint with channels gets the messages that have one of them; one without gets all")
     func channels() async throws {
-        let receiver = try Receiver()
-        defer { receiver.close() }
         let herald = try await SvixTests.start()
+        let receiver = try herald.receiver()
         _ = try await herald.post(SvixTests.root + "/app", #"{"name": "Acme", "uid": "Acme.Inc"}"#)
         let path = SvixTests.root + "/app/Acme.Inc"
         for (uid, channels) in [("all", "null"), ("eu", #"["eu"]"#), ("us", #"["us", "ca"]"#)] {
@@ -143,10 +142,9 @@ struct SvixListTests {
 
     @Test("with little memory large messages of an endpoint come in small pages, with their payloads")
     func large() async throws {
-        let receiver = try Receiver()
-        defer { receiver.close() }
         let herald = try await HeraldProcess.start(
             ["--svix-api", "true", "--memory", "64MiB"], adminKey: MadeKey.admin.text)
+        let receiver = try herald.receiver()
         _ = try await herald.post(SvixTests.root + "/app", #"{"name": "Acme", "uid": "acme"}"#)
         let path = SvixTests.root + "/app/acme"
         let made = try await herald.post(path + "/endpoint", #"{"url": "\#(receiver.url())", "uid": "first"}"#)

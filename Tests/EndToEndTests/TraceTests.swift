@@ -205,11 +205,10 @@ struct TraceTests {
     func messages() async throws {
         let collector = try Receiver { _ in .status(200) }
         defer { collector.close() }
-        let receiver = try Receiver { _ in .status(204) }
-        defer { receiver.close() }
         let herald = try await HeraldProcess.start(
             ["--svix-api", "true"], environment: ["OTEL_EXPORTER_OTLP_ENDPOINT": collector.url("")],
             adminKey: MadeKey.admin.text)
+        let receiver = try herald.receiver { _ in .status(204) }
         _ = try await herald.post("/api/v1/app", #"{"name": "Acme", "uid": "acme"}"#)
         let path = "/api/v1/app/acme"
         let made = try await herald.post(path + "/endpoint", #"{"url": "\#(receiver.url())"}"#)

@@ -9,8 +9,7 @@ struct WaitingPostTests {
     @Test("Prefer: wait delays the response until one attempt was made for every delegate")
     func waits() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try Receiver { $0.path.hasPrefix("/bad") ? .status(500) : .status(204) }
-        defer { receiver.close() }
+        let receiver = try herald.receiver { $0.path.hasPrefix("/bad") ? .status(500) : .status(204) }
         let good = try await herald.register(receiver.url("/good")).id
         let bad = try await herald.register(receiver.url("/bad"), #""retry_schedule": [3600]"#).id
         let last = try await herald.register(receiver.url("/bad?last"), #""retry_schedule": []"#).id
@@ -32,9 +31,7 @@ struct WaitingPostTests {
     func stop() async throws {
         let herald = try await HeraldProcess.start()
         let gate = ReceiverGate()
-        let receiver = try Receiver { _ in .held(gate) }
-        defer { receiver.close() }
-        defer { gate.open() }
+        let receiver = try herald.receiver { _ in .held(gate) }
         _ = try await herald.register(receiver.url())
         let waiting = Task { try await herald.post("/v1/events", #"{"type": "a.b"}"#, ["Prefer": "wait=60"]) }
         _ = await receiver.requests(1)
@@ -52,11 +49,9 @@ struct WaitingPostTests {
     )
     func bounded() async throws {
         let gate = ReceiverGate()
-        let receiver = try Receiver { _ in .held(gate) }
-        defer { receiver.close() }
-        defer { gate.open() }
         // 8 connections.
         let herald = try await HeraldProcess.start(prefix: ["sh", "-c", "ulimit -n 64 && exec \"$0\" \"$@\""])
+        let receiver = try herald.receiver { _ in .held(gate) }
         _ = try await herald.register(receiver.url(), #""timeout_seconds": 60"#)
         // A connection that has just ended may still have its place: then the next one is closed without a response.
         @Sendable func post(_ headers: [String: String]) async throws -> Answer {
@@ -87,10 +82,8 @@ struct WaitingPostTests {
     @Test("with little memory one publication with a large body waits, and others get the usual response at once")
     func large() async throws {
         let gate = ReceiverGate()
-        let receiver = try Receiver { _ in .held(gate) }
-        defer { receiver.close() }
-        defer { gate.open() }
         let herald = try await HeraldProcess.start(["--memory", "64MiB"])
+        let receiver = try herald.receiver { _ in .held(gate) }
         _ = try await herald.register(receiver.url())
         let body = #"{"type": "a.b", "data": "\#(String(repeating: "x", count: 200_000))"}"#
         let first = Task { try await herald.post("/v1/events", body, ["Prefer": "wait=60"]) }
@@ -110,8 +103,7 @@ struct WaitingPostTests {
     func repeated() async throws {
         let herald = try await HeraldProcess.start()
         let gate = ReceiverGate()
-        let receiver = try Receiver { _ in .held(gate) }
-        defer { receiver.close() }
+        let receiver = try herald.receiver { _ in .held(gate) }
         defer { gate.open() }
         _ = try await herald.register(receiver.url())
         let headers = ["Prefer": "wait=60", "Idempotency-Key": "k"]
@@ -142,8 +134,7 @@ struct WaitingPostTests {
     func timeIsUp() async throws {
         let herald = try await HeraldProcess.start()
         let gate = ReceiverGate()
-        let receiver = try Receiver { _ in .held(gate) }
-        defer { receiver.close() }
+        let receiver = try herald.receiver { _ in .held(gate) }
         defer { gate.open() }
         _ = try await herald.register(receiver.url())
         let answer = try await herald.post("/v1/events", #"{"type": "a.b"}"#, ["Prefer": "wait=1"])
@@ -195,8 +186,7 @@ struct WaitingPostTests {
     @Test("the publisher's trace is sent with the callback, unless it is malformed")
     func trace() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try Receiver()
-        defer { receiver.close() }
+        let receiver = try herald.receiver()
         _ = try await herald.register(receiver.url())
         let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
         let event = try await herald.post("/v1/events", #"{"type": "a.b"}"#, ["traceparent": trace]).id
