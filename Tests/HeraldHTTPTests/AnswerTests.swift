@@ -8,8 +8,7 @@ import Testing
 struct AnswerTests {
     @Test("a request gets its response later, and its connection stays open")
     func later() async throws {
-        try await Fixture.run { fixture in
-            let client = try fixture.client()
+        try await Fixture.converse { fixture, client in
             client.send(post("/hold", "x"))
             #expect(try fixture.wait { fixture.application.heldCount == 1 })
             for responder in fixture.application.takeHeld() { responder.send(.text(202, "later")) }
@@ -21,8 +20,7 @@ struct AnswerTests {
 
     @Test("work deferred to the end of a round is done without another request")
     func round() async throws {
-        try await Fixture.run { fixture in
-            let client = try fixture.client()
+        try await Fixture.converse { _, client in
             for _ in 0..<3 {
                 client.send(post("/round", "x") + post("/round", "y"))
                 #expect(try client.readResponse()?.text == "with the round")
@@ -66,8 +64,7 @@ struct AnswerTests {
 
     @Test("only the first response counts, also for the next request")
     func twice() async throws {
-        try await Fixture.run { fixture in
-            let client = try fixture.client()
+        try await Fixture.converse { fixture, client in
             client.send(get("/twice") + get("/hold"))
             #expect(try client.readResponse()?.text == "first")
             #expect(try fixture.wait { fixture.application.heldCount == 1 })
@@ -83,8 +80,7 @@ struct AnswerTests {
 
     @Test("a responder released without a response sends 500, at once or later")
     func dropped() async throws {
-        try await Fixture.run { fixture in
-            let client = try fixture.client()
+        try await Fixture.converse { fixture, client in
             client.send(get("/drop") + get("/hold"))
             #expect(try client.readResponse()?.status == 500)
             #expect(try fixture.wait { fixture.application.heldCount == 1 })
@@ -112,8 +108,7 @@ struct AnswerTests {
 
     @Test("a request without a response gets 503 in the end, and a late response is ignored")
     func forgotten() async throws {
-        try await Fixture.run { fixture in
-            let client = try fixture.client()
+        try await Fixture.converse { fixture, client in
             client.send(get("/hold"))
             #expect(try fixture.wait { fixture.application.heldCount == 1 })
             fixture.advance(seconds: 121)
@@ -128,8 +123,7 @@ struct AnswerTests {
 
     @Test("responses are counted by class")
     func counted() async throws {
-        try await Fixture.run { fixture in
-            let client = try fixture.client()
+        try await Fixture.converse { fixture, client in
             client.send(get("/1") + get("/refused") + get("/drop"))
             for _ in 0..<3 { _ = try client.readResponse() }
             let statistics = fixture.server.statistics

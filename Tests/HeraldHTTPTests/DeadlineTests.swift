@@ -14,8 +14,7 @@ struct DeadlineTests {
             ("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", "9\r\n12345678"),
         ])
     func drip(start: String, drops: String) async throws {
-        try await Fixture.run { fixture in
-            let client = try fixture.client()
+        try await Fixture.converse { fixture, client in
             client.send(start)
             for drop in drops.prefix(9) {
                 client.send(String(drop))
@@ -33,8 +32,7 @@ struct DeadlineTests {
 
     @Test("the deadline of a later request runs from its own start")
     func laterRequest() async throws {
-        try await Fixture.run { fixture in
-            let client = try fixture.client()
+        try await Fixture.converse { fixture, client in
             client.send(get("/1"))
             #expect(try client.readResponse()?.status == 200)
             fixture.advance(seconds: 20)
@@ -52,8 +50,7 @@ struct DeadlineTests {
 
     @Test("an idle connection ends at its timeout, even if it sends a request line slowly")
     func idle() async throws {
-        try await Fixture.run { fixture in
-            let client = try fixture.client()
+        try await Fixture.converse { fixture, client in
             client.send(get("/1"))
             #expect(try client.readResponse()?.status == 200)
             fixture.advance(seconds: 29)
@@ -67,8 +64,7 @@ struct DeadlineTests {
 
     @Test("a client that does not read its response is disconnected")
     func slowReader() async throws {
-        try await Fixture.run { fixture in
-            let client = try fixture.client()
+        try await Fixture.converse { fixture, client in
             client.send(get("/large"))
             #expect(try fixture.wait { fixture.application.seen.contains { $0.path == "/large" } })
             fixture.advance(seconds: 30)

@@ -131,6 +131,14 @@ final class Fixture: Sendable {
         }
     }
 
+    /// Runs blocking work with one client.
+    static func converse(
+        _ change: @escaping @Sendable (inout HTTPServerConfiguration) -> Void = { _ in },
+        _ body: @escaping @Sendable (Fixture, RawHTTPClient) throws -> Void
+    ) async throws {
+        try await run(change) { fixture in try body(fixture, try fixture.client()) }
+    }
+
     func advance(seconds: Int64) {
         clock.advance(seconds: Double(seconds))
         server.wake()
@@ -154,6 +162,32 @@ final class Fixture: Sendable {
             try settle(client)
         }
         return true
+    }
+}
+
+/// An authority of its own, and servers with certificates of it.
+struct TLSFixtures {
+    let authority: CertificateAuthority
+    let folder = TemporaryFolder()
+    let authorityFile: String
+
+    init() throws {
+        authority = try CertificateAuthority()
+        authorityFile = try folder.write(authority.pem, to: "ca.pem")
+    }
+
+    /// - Parameter authority: another one.
+    func certificate(_ authority: CertificateAuthority? = nil) throws -> ServerCertificate {
+        let identity = try (authority ?? self.authority).makeIdentity()
+        return try ServerCertificate(chain: Array(identity.certificate.utf8), key: Array(identity.key.utf8))
+    }
+
+    func fixture(_ change: (inout HTTPServerConfiguration) -> Void = { _ in }) throws -> Fixture {
+        let certificate = try certificate()
+        return try Fixture {
+            $0.certificate = certificate
+            change(&$0)
+        }
     }
 }
 

@@ -6,30 +6,16 @@ import Testing
 
 @Suite("TLS handshakes", .timeLimit(.minutes(20)))
 struct HandshakeTests {
-    private let authority: CertificateAuthority
-    private let folder = TemporaryFolder()
-    private let authorityFile: String
+    private let tls: TLSFixtures
 
-    init() throws {
-        authority = try CertificateAuthority()
-        authorityFile = try folder.write(authority.pem, to: "ca.pem")
-    }
-
-    private func fixture(_ change: (inout HTTPServerConfiguration) -> Void = { _ in }) throws -> Fixture {
-        let identity = try authority.makeIdentity()
-        let certificate = try ServerCertificate(chain: Array(identity.certificate.utf8), key: Array(identity.key.utf8))
-        return try Fixture {
-            $0.certificate = certificate
-            change(&$0)
-        }
-    }
+    init() throws { tls = try TLSFixtures() }
 
     private func curl(
         _ fixture: Fixture, _ path: String, source: Int = 1, _ more: [String] = []
     ) async throws -> String {
         let arguments =
             [
-                "-sS", "--max-time", "60", "--cacert", authorityFile, "--interface", "127.0.0.\(source)",
+                "-sS", "--max-time", "60", "--cacert", tls.authorityFile, "--interface", "127.0.0.\(source)",
                 "https://localhost:\(fixture.server.port)\(path)",
             ] + more
         return try await ChildProcess.run("curl", arguments).text
@@ -42,7 +28,7 @@ struct HandshakeTests {
             ("P-521", false),
         ])
     func groups(_ group: String, _ isOffered: Bool) async throws {
-        let fixture = try fixture()
+        let fixture = try tls.fixture()
         let result = try await ChildProcess.run(
             "openssl", ["s_client", "-connect", "localhost:\(fixture.server.port)", "-tls1_3", "-groups", group])
         #expect(result.text.contains("Cipher is (NONE)") != isOffered, "\(result.text)")
@@ -51,7 +37,7 @@ struct HandshakeTests {
 
     @Test("an address may begin so many handshakes, and others may begin theirs; a change of the limit holds at once")
     func perAddress() async throws {
-        let fixture = try fixture { $0.maxConnectionsPerAddress = 8 }
+        let fixture = try tls.fixture { $0.maxConnectionsPerAddress = 8 }
         let port = fixture.server.port
         func begin(_ count: Int) async throws {
             try await RawHTTP.onThread {
@@ -75,7 +61,7 @@ struct HandshakeTests {
 
     @Test("a trusted proxy may begin any number of handshakes, and names the client of each request")
     func trustedProxy() async throws {
-        let fixture = try fixture {
+        let fixture = try tls.fixture {
             $0.maxConnectionsPerAddress = 8
             $0.trustedProxies = TrustedProxies([.init([127, 0, 0, 5], prefixLength: 32)].compactMap { $0 })
         }
@@ -96,7 +82,7 @@ struct HandshakeTests {
 
     @Test("the header of the PROXY protocol comes before the handshake")
     func proxyHeader() async throws {
-        let fixture = try fixture {
+        let fixture = try tls.fixture {
             $0.readsProxyHeaders = true
             $0.trustedProxies = TrustedProxies([.init([127, 0, 0, 5], prefixLength: 32)].compactMap { $0 })
         }
@@ -109,7 +95,7 @@ struct HandshakeTests {
 
     @Test("clients that begin no handshake take none of the connections, and have a deadline")
     func silence() async throws {
-        let fixture = try fixture {
+        let fixture = try tls.fixture {
             $0.maxConnections = 64
             $0.maxConnectionsPerAddress = 0
         }
@@ -148,7 +134,7 @@ struct HandshakeTests {
 
     @Test("a stop ends handshakes in progress, and the port is free")
     func stop() async throws {
-        let fixture = try fixture()
+        let fixture = try tls.fixture()
         let port = fixture.server.port
         // One after the other: this function, then the thread.
         nonisolated(unsafe) let client = try RawHTTPClient(port: port)

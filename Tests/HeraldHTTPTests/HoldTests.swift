@@ -14,8 +14,7 @@ struct HoldTests {
 
     @Test("they are sent at their time and end the connection, and no other client waits", arguments: requests)
     func inTime(_ request: String) async throws {
-        try await Fixture.run { fixture in
-            let client = try fixture.client()
+        try await Fixture.converse { fixture, client in
             client.send(request)
             try fixture.settle(try fixture.client())
             fixture.advance(seconds: 4)
@@ -52,8 +51,7 @@ struct HoldTests {
 
     @Test("a stop sends them at once", arguments: requests)
     func stop(_ request: String) async throws {
-        try await Fixture.run { fixture in
-            let client = try fixture.client()
+        try await Fixture.converse { fixture, client in
             client.send(request)
             try fixture.settle(try fixture.client())
             fixture.server.stop()

@@ -9,8 +9,7 @@ import Testing
 struct LimitTests {
     @Test("a body that is declared too large gets 413 before it is sent, and the connection closes")
     func announcedTooLarge() async throws {
-        try await Fixture.run(with(\.maxBodyBytes, 100)) { fixture in
-            let client = try fixture.client()
+        try await Fixture.converse(with(\.maxBodyBytes, 100)) { fixture, client in
             client.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 101\r\n\r\n")
             #expect(try client.readResponse()?.status == 413)
             #expect(try client.readToEnd().isEmpty)
@@ -22,8 +21,7 @@ struct LimitTests {
 
     @Test("a client that sends a whole large body can still read its 413")
     func largeBodySent() async throws {
-        try await Fixture.run { fixture in
-            let client = try fixture.client()
+        try await Fixture.converse { _, client in
             client.send(post("/echo", String(repeating: "x", count: 300_000)))
             #expect(try client.readResponse()?.status == 413)
         }
@@ -31,8 +29,7 @@ struct LimitTests {
 
     @Test("a chunked body that becomes too large gets 413, and the connection closes")
     func countedTooLarge() async throws {
-        try await Fixture.run(with(\.maxBodyBytes, 100)) { fixture in
-            let client = try fixture.client()
+        try await Fixture.converse(with(\.maxBodyBytes, 100)) { fixture, client in
             client.send("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
             for _ in 0..<11 { client.send("a\r\n0123456789\r\n") }
             client.send("0\r\n\r\n" + get("/next"))
@@ -44,8 +41,7 @@ struct LimitTests {
 
     @Test("an endless chunked body is cut off")
     func endlessBody() async throws {
-        try await Fixture.run(with(\.maxBodyBytes, 100)) { fixture in
-            let client = try fixture.client()
+        try await Fixture.converse(with(\.maxBodyBytes, 100)) { _, client in
             client.send("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
             let chunk = "1000\r\n" + String(repeating: "x", count: 0x1000) + "\r\n"
             for _ in 0..<10_000 where !client.send(chunk) { return }

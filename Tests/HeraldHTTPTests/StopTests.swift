@@ -7,8 +7,7 @@ import Testing
 struct StopTests {
     @Test("after stopAccepting no client can connect, and open connections get their response and are closed")
     func stopAccepting() async throws {
-        try await Fixture.run { fixture in
-            let client = try fixture.client()
+        try await Fixture.converse { fixture, client in
             client.send(get("/hold"))
             #expect(try fixture.wait { fixture.application.heldCount == 1 })
             fixture.server.stopAccepting()

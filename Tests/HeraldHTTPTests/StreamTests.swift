@@ -43,8 +43,7 @@ struct StreamTests {
 
     @Test("data arrives piece by piece, and the end of the stream ends the connection")
     func pieces() async throws {
-        try await Fixture.run { fixture in
-            let client = try fixture.client()
+        try await Fixture.converse { fixture, client in
             let head = try #require(try Self.open(fixture, client))
             #expect(head.hasPrefix("HTTP/1.1 200 OK\r\nDate: "))
             #expect(head.contains("\r\nContent-Type: text/plain\r\n") && head.contains("\r\nConnection: close\r\n"))
@@ -172,8 +171,7 @@ struct StreamTests {
 
     @Test("without data a heartbeat is sent")
     func heartbeat() async throws {
-        try await Fixture.run { fixture in
-            let client = try fixture.client()
+        try await Fixture.converse { fixture, client in
             _ = try Self.open(fixture, client)
             fixture.advance(seconds: 15)
             #expect(try client.read(until: "\n") == "beat\n")
@@ -207,8 +205,7 @@ struct StreamTests {
 
     @Test("a stop ends the streams")
     func stop() async throws {
-        try await Fixture.run { fixture in
-            let client = try fixture.client()
+        try await Fixture.converse { fixture, client in
             _ = try Self.open(fixture, client)
             fixture.server.stop()
             #expect(try client.readToEnd().isEmpty)

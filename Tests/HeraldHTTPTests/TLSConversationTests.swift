@@ -7,30 +7,16 @@ import Testing
 /// With `openssl s_client`, which sends up to 16 KiB in one record: more than the library reads at once.
 @Suite("Conversations over TLS", .timeLimit(.minutes(20)))
 struct TLSConversationTests {
-    private let authority: CertificateAuthority
-    private let folder = TemporaryFolder()
-    private let authorityFile: String
+    private let tls: TLSFixtures
 
-    init() throws {
-        authority = try CertificateAuthority()
-        authorityFile = try folder.write(authority.pem, to: "ca.pem")
-    }
-
-    private func fixture(_ change: (inout HTTPServerConfiguration) -> Void = { _ in }) throws -> Fixture {
-        let identity = try authority.makeIdentity()
-        let certificate = try ServerCertificate(chain: Array(identity.certificate.utf8), key: Array(identity.key.utf8))
-        return try Fixture {
-            $0.certificate = certificate
-            change(&$0)
-        }
-    }
+    init() throws { tls = try TLSFixtures() }
 
     /// Sends this text, and writes what comes until the server closes.
     private func client(_ fixture: Fixture, _ text: String) throws -> ChildProcess {
         try ChildProcess(
             "openssl",
             [
-                "s_client", "-quiet", "-verify_quiet", "-CAfile", authorityFile, "-connect",
+                "s_client", "-quiet", "-verify_quiet", "-CAfile", tls.authorityFile, "-connect",
                 "localhost:\(fixture.server.port)",
             ], input: Array(text.utf8))
     }
@@ -52,7 +38,7 @@ struct TLSConversationTests {
         "bodies have the rules of plain HTTP, and nothing is parsed as a second request",
         arguments: StrictnessCase.all.filter { $0.raw.hasPrefix("POST /echo HTTP/1.1\r\n") })
     func strictness(_ request: StrictnessCase) async throws {
-        let fixture = try fixture()
+        let fixture = try tls.fixture()
         let text = try await talk(fixture, request.raw + Self.last)
         #expect(statuses(in: text) == request.wanted + (request.staysOpen ? [200] : []), "\(text)")
         #expect(!fixture.application.seen.contains { $0.path == "/smuggled" })
@@ -60,7 +46,7 @@ struct TLSConversationTests {
 
     @Test("a request that is refused before its end gets its response, whatever it still sends")
     func refusedEarly() async throws {
-        let fixture = try fixture()
+        let fixture = try tls.fixture()
         for (request, status) in [
             (post("/echo", String(repeating: "x", count: 300_000)), 413), (post("/refused", get("/smuggled")), 405),
             (get("/x", "X: \(String(repeating: "x", count: 40_000))\r\n"), 431),
@@ -73,7 +59,7 @@ struct TLSConversationTests {
 
     @Test("requests in one record get their responses in order, also when the first one waits")
     func pipelining() async throws {
-        let fixture = try fixture()
+        let fixture = try tls.fixture()
         let body = String(repeating: "x", count: 5_000)
         let client = try client(fixture, post("/hold", body) + post("/thread", body) + post("/echo", body) + Self.last)
         defer { client.signal(SIGKILL) }
@@ -92,12 +78,12 @@ struct TLSConversationTests {
 
     @Test("a client that expects 100-continue gets it, unless its request is refused")
     func expectContinue() async throws {
-        let fixture = try fixture()
+        let fixture = try tls.fixture()
         func post(to path: String) async throws -> [Int] {
             let result = try await ChildProcess.run(
                 "curl",
                 [
-                    "-sS", "-i", "--max-time", "60", "--cacert", authorityFile, "-H", "Expect: 100-continue",
+                    "-sS", "-i", "--max-time", "60", "--cacert", tls.authorityFile, "-H", "Expect: 100-continue",
                     "--expect100-timeout", "60", "-d", "body", "https://localhost:\(fixture.server.port)\(path)",
                 ])
             #expect(result.end == .exited(0), "\(result.text)")
@@ -110,7 +96,7 @@ struct TLSConversationTests {
     @Test("delayed responses are sent, and end the connection", arguments: HoldTests.requests)
     func held(_ request: String) async throws {
         // The time that the test moves must end no other wait.
-        let fixture = try fixture {
+        let fixture = try tls.fixture {
             $0.requestDeadlineSeconds = 1_000_000
             $0.idleTimeoutSeconds = 1_000_000
         }
@@ -125,7 +111,7 @@ struct TLSConversationTests {
 
     @Test("a stop responds to waiting requests with 503")
     func stop() async throws {
-        let fixture = try fixture()
+        let fixture = try tls.fixture()
         let client = try client(fixture, get("/hold"))
         defer { client.signal(SIGKILL) }
         try await eventually("it waits") { fixture.application.heldCount == 1 }

@@ -7,34 +7,16 @@ import Testing
 /// Against curl, which is a real client, and checks what it is shown.
 @Suite("Over TLS", .timeLimit(.minutes(20)))
 struct TLSTests {
-    private let authority: CertificateAuthority
-    private let folder = TemporaryFolder()
-    private let authorityFile: String
+    private let tls: TLSFixtures
 
-    init() throws {
-        authority = try CertificateAuthority()
-        authorityFile = try folder.write(authority.pem, to: "ca.pem")
-    }
-
-    private func certificate(_ authority: CertificateAuthority? = nil) throws -> ServerCertificate {
-        let identity = try (authority ?? self.authority).makeIdentity()
-        return try ServerCertificate(chain: Array(identity.certificate.utf8), key: Array(identity.key.utf8))
-    }
-
-    private func fixture(_ change: (inout HTTPServerConfiguration) -> Void = { _ in }) throws -> Fixture {
-        let certificate = try certificate()
-        return try Fixture {
-            $0.certificate = certificate
-            change(&$0)
-        }
-    }
+    init() throws { tls = try TLSFixtures() }
 
     private func arguments(_ fixture: Fixture, _ arguments: [String], trusting file: String? = nil) -> [String] {
         let urls = arguments.map { argument in
-            let isPath = argument.hasPrefix("/") && !argument.hasPrefix(folder.path)
+            let isPath = argument.hasPrefix("/") && !argument.hasPrefix(tls.folder.path)
             return isPath ? "https://localhost:\(fixture.server.port)\(argument)" : argument
         }
-        return ["-sS", "-N", "--max-time", "60", "--cacert", file ?? authorityFile] + urls
+        return ["-sS", "-N", "--max-time", "60", "--cacert", file ?? tls.authorityFile] + urls
     }
 
     private func curl(_ fixture: Fixture, _ arguments: String..., trusting file: String? = nil) async throws -> String {
@@ -44,7 +26,7 @@ struct TLSTests {
 
     @Test("requests work as without it, with TLS 1.2 and 1.3 and nothing older")
     func versions() async throws {
-        let fixture = try fixture()
+        let fixture = try tls.fixture()
         #expect(try await curl(fixture, "--tls-max", "1.2", "/a") == "/a")
         #expect(try await curl(fixture, "--tlsv1.3", "-d", "body", "/echo") == "body")
         // At a level of security where OpenSSL itself would speak it.
@@ -66,7 +48,7 @@ struct TLSTests {
             ("ECDHE-ECDSA-AES256-SHA", false), ("ECDHE-ECDSA-AES128-SHA256", false),
         ])
     func suites(_ suite: String, _ isOffered: Bool) async throws {
-        let result = try await offer(suite, to: try fixture())
+        let result = try await offer(suite, to: try tls.fixture())
         #expect(result.contains("Cipher is \(isOffered ? suite : "(NONE)")"), "\(result)")
     }
 
@@ -74,7 +56,7 @@ struct TLSTests {
         "with an RSA key there is no RSA or finite-field key exchange, and no CBC",
         .enabled(if: ChildProcess.exists("openssl")))
     func suitesOfRSA() async throws {
-        let (key, certificate) = (folder.path + "/rsa.key", folder.path + "/rsa.pem")
+        let (key, certificate) = (tls.folder.path + "/rsa.key", tls.folder.path + "/rsa.pem")
         let made = try await ChildProcess.run(
             "openssl",
             [
@@ -106,7 +88,7 @@ struct TLSTests {
 
     @Test("every response has Strict-Transport-Security, if configured")
     func strictTransport() async throws {
-        let fixture = try fixture { $0.strictTransportSeconds = 60 }
+        let fixture = try tls.fixture { $0.strictTransportSeconds = 60 }
         for path in ["/a", "/refused", "/hold"] {
             let asked = try ChildProcess("curl", arguments(fixture, ["-D", "-", path]))
             if path == "/hold" {
@@ -128,9 +110,9 @@ struct TLSTests {
 
     @Test("a body of many records works in both directions")
     func large() async throws {
-        let fixture = try fixture()
+        let fixture = try tls.fixture()
         let body = String(repeating: "0123456789abcde\n", count: 16_000)
-        let file = try folder.write(body, to: "body")
+        let file = try tls.folder.write(body, to: "body")
         let answer = try await ChildProcess.run(
             "curl", arguments(fixture, ["--data-binary", "@\(file)", "/echo"]))
         #expect(answer.text == body.dropLast())
@@ -140,14 +122,14 @@ struct TLSTests {
             arguments(
                 fixture, ["-H", "Transfer-Encoding: chunked", "-H", "Expect:", "--data-binary", "@\(file)", "/echo"]))
         #expect(chunked.text == body.dropLast())
-        let size = try await curl(fixture, "-o", "\(folder.path)/large", "-w", "%{size_download}", "/large")
+        let size = try await curl(fixture, "-o", "\(tls.folder.path)/large", "-w", "%{size_download}", "/large")
         #expect(size == "32000000")
     }
 
     @Test("a connection without TLS is closed, and so is one that never finishes the handshake")
     func noHandshake() async throws {
         try await RawHTTP.onThread { [self] in
-            let fixture = try fixture()
+            let fixture = try tls.fixture()
             let plain = try fixture.client()
             plain.send("GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n")
             #expect(try !String(decoding: plain.readToEnd(), as: UTF8.self).hasPrefix("HTTP"))
@@ -167,7 +149,7 @@ struct TLSTests {
 
     @Test("a malformed request gets one response, in Herald's format, and the session ends")
     func malformed() async throws {
-        let fixture = try fixture()
+        let fixture = try tls.fixture()
         for (field, status) in [("Content-Length: x", 400), ("X: \(String(repeating: "x", count: 40_000))", 431)] {
             let answer = try await curl(
                 fixture, "-i", "-X", "POST", "-H", field, "-H", "Expect:", "-w", "%{http_code} %{exitcode}", "/echo")
@@ -178,14 +160,14 @@ struct TLSTests {
 
     @Test("a new certificate is used for new connections; open ones keep theirs")
     func replaced() async throws {
-        let fixture = try fixture()
+        let fixture = try tls.fixture()
         let second = try CertificateAuthority()
-        let secondFile = try folder.write(second.pem, to: "second.pem")
+        let secondFile = try tls.folder.write(second.pem, to: "second.pem")
         // Two requests on one connection: the first is answered after the change.
         let held = try ChildProcess(
             "curl", arguments(fixture, ["-w", "%{num_connects}\n", "/hold", "/next"]))
         try await eventually("the first request is there") { fixture.application.heldCount == 1 }
-        fixture.server.replaceCertificate(try certificate(second))
+        fixture.server.replaceCertificate(try tls.certificate(second))
         #expect(try await curl(fixture, "/new", trusting: secondFile) == "/new")
         #expect(try await curl(fixture, "/new").contains("certificate"))
         for responder in fixture.application.takeHeld() { responder.send(.text(200, "held")) }
@@ -195,8 +177,8 @@ struct TLSTests {
 
     @Test("an invalid certificate or key, and a key of another certificate, are reported")
     func wrong() throws {
-        let one = try authority.makeIdentity()
-        let two = try authority.makeIdentity()
+        let one = try tls.authority.makeIdentity()
+        let two = try tls.authority.makeIdentity()
         func problem(_ chain: String, _ key: String) -> ServerCertificateError? {
             do throws(ServerCertificateError) {
                 _ = try ServerCertificate(chain: Array(chain.utf8), key: Array(key.utf8))
@@ -206,7 +188,7 @@ struct TLSTests {
             }
         }
         #expect(problem(one.certificate, one.key) == nil)
-        #expect(problem(one.certificate + authority.pem, one.key) == nil)
+        #expect(problem(one.certificate + tls.authority.pem, one.key) == nil)
         #expect(problem(one.certificate, two.key) == .mismatch)
         #expect(problem("", one.key) == .notACertificate)
         #expect(problem(one.key, one.key) == .notACertificate)
@@ -226,7 +208,7 @@ struct TLSTests {
 
     @Test("a stream arrives piece by piece, and its end is the end of the response")
     func stream() async throws {
-        let fixture = try fixture()
+        let fixture = try tls.fixture()
         let client = try await listen(fixture)
         // The head does not wait for the first piece.
         try await eventually("the head") { client.lines.contains("< Content-Type: text/plain\r") }
@@ -245,7 +227,7 @@ struct TLSTests {
 
     @Test("a client that acknowledges nothing for a minute is disconnected")
     func disappearing() async throws {
-        let fixture = try fixture()
+        let fixture = try tls.fixture()
         let client = try await listen(fixture)
         defer { client.signal(SIGKILL) }
         // No test can wait for it.
@@ -260,7 +242,7 @@ struct TLSTests {
 
     @Test("a client that leaves a stream is noticed, and its slot is free again")
     func leaving() async throws {
-        let fixture = try fixture {
+        let fixture = try tls.fixture {
             $0.maxStreams = 1
             $0.maxConnectionsPerAddress = 2
         }
@@ -278,7 +260,7 @@ struct TLSTests {
 
     @Test("a large stream arrives whole, and a client that does not read is disconnected")
     func slowness() async throws {
-        let fixture = try fixture()
+        let fixture = try tls.fixture()
         let line = String(repeating: "x", count: 999) + "\n"
         let large = Array(String(repeating: line, count: 4_000).utf8)
         let late = try await listen(fixture)
@@ -306,7 +288,7 @@ struct TLSTests {
 
     @Test("a stop ends streams and connections")
     func stop() async throws {
-        let fixture = try fixture()
+        let fixture = try tls.fixture()
         let client = try await listen(fixture)
         await offPool { fixture.server.stop() }
         _ = try await client.ended()
