@@ -92,8 +92,7 @@ struct AnswerTests {
     @Test("a waiting request whose client has disconnected is released with its response")
     func clientGone() async throws {
         try await Fixture.run { fixture in
-            let gone = try fixture.client()
-            gone.send(get("/hold"))
+            let gone = try fixture.client(sending: get("/hold"))
             #expect(try fixture.wait { fixture.application.heldCount == 1 })
             gone.reset()
             for responder in fixture.application.takeHeld() { responder.send(.text(200, "too late")) }

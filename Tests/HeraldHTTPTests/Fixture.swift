@@ -119,6 +119,12 @@ final class Fixture: Sendable {
 
     func client() throws -> RawHTTPClient { try RawHTTPClient(port: server.port) }
 
+    func client(sending text: String) throws -> RawHTTPClient {
+        let client = try client()
+        client.send(text)
+        return client
+    }
+
     /// Runs blocking work on a thread of its own.
     static func run(
         _ change: @escaping @Sendable (inout HTTPServerConfiguration) -> Void = { _ in },

@@ -63,8 +63,7 @@ struct HoldTests {
     func leaving() async throws {
         try await Fixture.run { fixture in
             for request in Self.requests {
-                let client = try fixture.client()
-                client.send(request)
+                let client = try fixture.client(sending: request)
                 try fixture.settle(try fixture.client())
             }
             fixture.advance(seconds: 5)

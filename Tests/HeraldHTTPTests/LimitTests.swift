@@ -13,8 +13,7 @@ struct LimitTests {
             client.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 101\r\n\r\n")
             #expect(try client.readResponse()?.status == 413)
             #expect(try client.readToEnd().isEmpty)
-            let exact = try fixture.client()
-            exact.send(post("/echo", String(repeating: "x", count: 100)))
+            let exact = try fixture.client(sending: post("/echo", String(repeating: "x", count: 100)))
             #expect(try exact.readResponse()?.body.count == 100)
         }
     }
@@ -55,20 +54,16 @@ struct LimitTests {
     func partialBodies() async throws {
         try await Fixture.run(with(\.maxPartialBytes, 1)) { fixture in
             // A body of the limit always fits.
-            let first = try fixture.client()
-            first.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 262144\r\n\r\n")
+            let first = try fixture.client(sending: "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 262144\r\n\r\n")
             first.send(String(repeating: "x", count: 250_000))
-            let second = try fixture.client()
-            second.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n")
+            let second = try fixture.client(sending: "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n")
             second.send(String(repeating: "x", count: 40_000))
             #expect(try second.readResponse()?.status == 503)
-            let small = try fixture.client()
-            small.send(post("/echo", String(repeating: "x", count: 16_000)))
+            let small = try fixture.client(sending: post("/echo", String(repeating: "x", count: 16_000)))
             #expect(try small.readResponse()?.body.count == 16_000)
             first.send(String(repeating: "x", count: 12_144))
             #expect(try first.readResponse()?.body.count == 262_144)
-            let third = try fixture.client()
-            third.send(post("/echo", String(repeating: "x", count: 200_000)))
+            let third = try fixture.client(sending: post("/echo", String(repeating: "x", count: 200_000)))
             #expect(try third.readResponse()?.body.count == 200_000)
         }
     }
@@ -76,18 +71,14 @@ struct LimitTests {
     @Test("so have large responses that are not read, but not those to requests that change something")
     func unreadResponses() async throws {
         try await Fixture.run(with(\.maxPartialBytes, 1)) { fixture in
-            let unread = try fixture.client()
-            unread.send(get("/large"))
+            let unread = try fixture.client(sending: get("/large"))
             var byte: UInt8 = 0
             #expect(recv(unread.descriptor, &byte, 1, Int32(MSG_PEEK)) == 1)
-            let refused = try fixture.client()
-            refused.send(get("/large"))
+            let refused = try fixture.client(sending: get("/large"))
             #expect(try refused.readResponse()?.status == 503)
-            let small = try fixture.client()
-            small.send(get("/x"))
+            let small = try fixture.client(sending: get("/x"))
             #expect(try small.readResponse()?.text == "/x")
-            let changing = try fixture.client()
-            changing.send(post("/large", "x"))
+            let changing = try fixture.client(sending: post("/large", "x"))
             #expect(try changing.readResponse()?.body.count == 32_000_000)
         }
     }
@@ -95,12 +86,10 @@ struct LimitTests {
     @Test("one address leaves a part of that budget to others")
     func sharedBudget() async throws {
         try await Fixture.run(with(\.maxPartialBytes, 80_000_000)) { fixture in
-            let unread = try fixture.client()
-            unread.send(get("/large"))
+            let unread = try fixture.client(sending: get("/large"))
             var byte: UInt8 = 0
             #expect(recv(unread.descriptor, &byte, 1, Int32(MSG_PEEK)) == 1)
-            let refused = try fixture.client()
-            refused.send(get("/large"))
+            let refused = try fixture.client(sending: get("/large"))
             #expect(try refused.readResponse()?.status == 503)
             let other = try RawHTTPClient(port: fixture.server.port, source: 2)
             other.send(get("/large"))
@@ -112,8 +101,7 @@ struct LimitTests {
     func largestBody() async throws {
         try await Fixture.run { fixture in
             let body = String(repeating: "0123456789abcdef", count: 262_144 / 16)
-            let client = try fixture.client()
-            client.send(post("/echo", body))
+            let client = try fixture.client(sending: post("/echo", body))
             #expect(try client.readResponse()?.text == body)
             client.send("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
             client.send("40000\r\n\(body)\r\n0\r\n\r\n")
@@ -124,11 +112,9 @@ struct LimitTests {
     @Test("a header section that is too large is refused, one just below the limit is not")
     func headSize() async throws {
         try await Fixture.run { fixture in
-            let fields = try fixture.client()
-            fields.send(get("/x", "X-Long: \(String(repeating: "x", count: 40_000))\r\n"))
+            let fields = try fixture.client(sending: get("/x", "X-Long: \(String(repeating: "x", count: 40_000))\r\n"))
             #expect(try fields.readToEnd().starts(with: Array("HTTP/1.1 431".utf8)))
-            let target = try fixture.client()
-            target.send(get("/" + String(repeating: "x", count: 40_000)))
+            let target = try fixture.client(sending: get("/" + String(repeating: "x", count: 40_000)))
             #expect(try target.readToEnd().starts(with: Array("HTTP/1.1 414".utf8)))
             let allowed = try fixture.client()
             allowed.send(get("/header", "X-Test: \(String(repeating: "x", count: 6_000))\r\n"))
@@ -140,8 +126,7 @@ struct LimitTests {
     func fieldCount() async throws {
         try await Fixture.run { fixture in
             let fields = (1...99).map { "X-\($0): \($0)\r\n" }.joined()
-            let client = try fixture.client()
-            client.send(get("/x", fields))
+            let client = try fixture.client(sending: get("/x", fields))
             #expect(try client.readResponse()?.status == 200)
             client.send(get("/x", fields + "X-100: 1\r\n"))
             #expect(try client.readResponse()?.status == 431)
@@ -154,8 +139,7 @@ struct LimitTests {
         try await Fixture.run(with(\.maxConnectionsPerAddress, 2)) { fixture in
             var clients: [RawHTTPClient] = []
             for _ in 0..<3 {
-                let client = try fixture.client()
-                client.send(get("/x"))
+                let client = try fixture.client(sending: get("/x"))
                 #expect(try client.readResponse()?.status == 200)
                 clients.append(client)
             }
@@ -177,8 +161,7 @@ struct LimitTests {
             let busy = [try fixture.client(), try fixture.client()]
             for client in busy { client.send(post("/hold", "")) }
             try blockUntil("both wait") { fixture.application.heldCount == 2 }
-            let monitor = try fixture.client()
-            monitor.send(get("/health") + get("/x"))
+            let monitor = try fixture.client(sending: get("/health") + get("/x"))
             #expect(try monitor.readResponse()?.text == "/health")
             let refused = try #require(try monitor.readResponse())
             #expect(refused.status == 503 && refused.header("retry-after") == "1")
@@ -225,8 +208,7 @@ struct LimitTests {
             $0.maxConnectionsPerAddress = 200
         }
         try await Fixture.run(limits) { fixture in
-            let kept = try fixture.client()
-            kept.send(get("/kept"))
+            let kept = try fixture.client(sending: get("/kept"))
             #expect(try kept.readResponse()?.text == "/kept")
             var attackers: [RawHTTPClient] = []
             for number in 0..<240 {
@@ -236,8 +218,7 @@ struct LimitTests {
             }
             // Time stands still, so no deadline of the attackers has passed.
             for _ in 0..<3 {
-                let new = try fixture.client()
-                new.send(get("/new"))
+                let new = try fixture.client(sending: get("/new"))
                 #expect(try new.readResponse()?.text == "/new")
             }
             kept.send(get("/kept"))
@@ -252,15 +233,13 @@ struct LimitTests {
             let busy = [try fixture.client(), try fixture.client()]
             for client in busy { client.send(post("/hold", "")) }
             try blockUntil("both wait") { fixture.application.heldCount == 2 }
-            let other = try fixture.client()
-            other.send(get("/x"))
+            let other = try fixture.client(sending: get("/x"))
             #expect(try other.readResponse()?.status == 503)
             for responder in fixture.application.takeHeld() { responder.send(.text(200, "done")) }
             for client in busy { #expect(try client.readResponse()?.text == "done") }
             // The last search for a connection to replace was just now.
             fixture.advance(seconds: 1)
-            let next = try fixture.client()
-            next.send(get("/x"))
+            let next = try fixture.client(sending: get("/x"))
             #expect(try next.readResponse()?.text == "/x")
         }
     }
@@ -271,8 +250,7 @@ struct LimitTests {
             let held = [try fixture.client(), try fixture.client()]
             for client in held { client.send(get("/hold")) }
             try blockUntil("both wait") { fixture.application.heldCount == 2 }
-            let third = try fixture.client()
-            third.send(get("/third"))
+            let third = try fixture.client(sending: get("/third"))
             fixture.advance(seconds: 1)
             #expect(!fixture.application.seen.contains { $0.path == "/third" })
             for responder in fixture.application.takeHeld() { responder.send(.text(200, "done")) }
@@ -290,8 +268,7 @@ struct LimitTests {
             ] {
                 var clients: [RawHTTPClient] = []
                 for _ in 0..<100 {
-                    let client = try fixture.client()
-                    client.send(start)
+                    let client = try fixture.client(sending: start)
                     clients.append(client)
                 }
                 let asking = try RawHTTPClient(port: fixture.server.port, timeoutSeconds: 1)
@@ -362,8 +339,7 @@ struct LimitTests {
                 client.send(get("/x", "Cookie: \(String(repeating: "a=b; ", count: count))\r\n"))
                 #expect([200, 431].contains(try #require(try client.readResponse()).status), "\(count)")
             }
-            let client = try fixture.client()
-            client.send(get("/x?" + String(repeating: "a&", count: 2500)))
+            let client = try fixture.client(sending: get("/x?" + String(repeating: "a&", count: 2500)))
             #expect(try client.readResponse()?.text == "/x")
             #expect(fixture.application.seen.last?.query?.count == 5_000)
         }
@@ -372,8 +348,7 @@ struct LimitTests {
     @Test("beyond the limit of waiting requests one that may wait gets 503 with Retry-After, another is served")
     func waiting() async throws {
         try await Fixture.run(with(\.maxWaiting, 1)) { fixture in
-            let first = try fixture.client()
-            first.send(get("/hold"))
+            let first = try fixture.client(sending: get("/hold"))
             let second = try fixture.client()
             try blockUntil("the first one waits") {
                 second.send(get("/health"))

@@ -88,8 +88,7 @@ struct StopTests {
     func loops() async throws {
         try await Fixture.run(with(\.loops, 3)) { fixture in
             for _ in 0..<30 {
-                let client = try fixture.client()
-                client.send(get("/x"))
+                let client = try fixture.client(sending: get("/x"))
                 #expect(try client.readResponse()?.status == 200)
             }
         }
@@ -100,8 +99,7 @@ struct StopTests {
         try await Fixture.run(with(\.host, host)) { fixture in
             #expect(fixture.server.port > 0)
             if host.hasSuffix("::1") || host.hasSuffix("::1]") { return }
-            let client = try fixture.client()
-            client.send(get("/peer"))
+            let client = try fixture.client(sending: get("/peer"))
             #expect(try client.readResponse()?.text == "127.0.0.1")
         }
     }

@@ -66,8 +66,7 @@ struct StreamTests {
                 return client
             }
             #expect(fixture.server.statistics.openStreams == clients.count)
-            let other = try fixture.client()
-            other.send(get("/served"))
+            let other = try fixture.client(sending: get("/served"))
             #expect(try other.readResponse()?.text == "/served")
             try blockUntil("only the other one is a connection") { fixture.server.statistics.openConnections == 1 }
             #expect(fixture.server.statistics.refusedByAddress == 0)
@@ -130,16 +129,13 @@ struct StreamTests {
         try await Fixture.run(with(\.maxStreams, 0)) { fixture in
             let accept = "Accept: text/event-stream\r\n"
             for path in ["/stream", "/busy", "/drop"] {
-                let browser = try fixture.client()
-                browser.send(get(path, accept))
+                let browser = try fixture.client(sending: get(path, accept))
                 #expect(try browser.readToEnd().isEmpty, "\(path)")
-                let program = try fixture.client()
-                program.send(get(path))
+                let program = try fixture.client(sending: get(path))
                 #expect(try #require(try program.readResponse()).status >= 429, "\(path)")
             }
             #expect(fixture.server.statistics.withheldResponses == 3)
-            let wrong = try fixture.client()
-            wrong.send(get("/refused", accept))
+            let wrong = try fixture.client(sending: get("/refused", accept))
             #expect(try wrong.readResponse()?.status == 405)
         }
     }
@@ -163,8 +159,7 @@ struct StreamTests {
         try await Fixture.run(with(\.maxStreams, 1)) { fixture in
             let first = try fixture.client()
             _ = try Self.open(fixture, first)
-            let second = try fixture.client()
-            second.send(get("/stream"))
+            let second = try fixture.client(sending: get("/stream"))
             #expect(try second.readResponse()?.status == 503)
         }
     }

@@ -130,15 +130,13 @@ struct TLSTests {
     func noHandshake() async throws {
         try await RawHTTP.onThread { [self] in
             let fixture = try tls.fixture()
-            let plain = try fixture.client()
-            plain.send("GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            let plain = try fixture.client(sending: "GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n")
             #expect(try !String(decoding: plain.readToEnd(), as: UTF8.self).hasPrefix("HTTP"))
             let silent = try fixture.client()
             // The first bytes of a client's greeting.
             silent.send([0x16, 0x03, 0x01, 0x02])
             // It is accepted after the first one and before this one.
-            let last = try fixture.client()
-            last.send("GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            let last = try fixture.client(sending: "GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n")
             #expect(try !String(decoding: last.readToEnd(), as: UTF8.self).hasPrefix("HTTP"))
             fixture.advance(seconds: 11)
             #expect(try silent.readToEnd().isEmpty)
