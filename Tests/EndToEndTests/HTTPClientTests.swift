@@ -69,9 +69,6 @@ struct HTTPClientTests {
                 }
             }
         }
-        guard case .failed? = errors[0], case .url? = errors[1] else {
-            Issue.record("\(errors)")
-            return
-        }
+        guard case .failed? = errors[0], case .url? = errors[1] else { throw Unexpected("\(errors)") }
     }
 }

@@ -136,29 +136,20 @@ struct BorderTests {
         let keyResult = await bench.hub.result(of: AccessWrite.self) {
             AccessWrite(action: .addKey(key), completion: $0)
         }
-        guard case .refused(.invalid(let errors)) = keyResult else {
-            Issue.record("\(keyResult)")
-            return
-        }
+        guard case .refused(.invalid(let errors)) = keyResult else { throw Unexpected("\(keyResult)") }
         #expect(errors.map(\.pointer) == ["/scopes", "/requests_per_second", ""])
         let settings = App.Settings(name: ".no", eventsPerSecond: 0)
         let appResult = await bench.hub.result(of: AppWrite.self) {
             AppWrite(action: .add(id: "app_1", settings), completion: $0)
         }
-        guard case .done(.invalid(let wrong)) = appResult else {
-            Issue.record("\(appResult)")
-            return
-        }
+        guard case .done(.invalid(let wrong)) = appResult else { throw Unexpected("\(appResult)") }
         #expect(wrong.map(\.pointer) == ["/name", "/events_per_second"])
         var description = EventTypeWrite.Description()
         description.example = Array("{".utf8)
         let typeResult = await bench.hub.result(of: EventTypeWrite.self) { [description] in
             EventTypeWrite(type: "a b", action: .set(description), completion: $0)
         }
-        guard case .refused(.invalid(let problems)) = typeResult else {
-            Issue.record("\(typeResult)")
-            return
-        }
+        guard case .refused(.invalid(let problems)) = typeResult else { throw Unexpected("\(typeResult)") }
         #expect(problems.map(\.pointer) == ["/type", "/example"])
         #expect(RateMeter().refusal(limit: 0, now: 0) == nil)
         await bench.stop()

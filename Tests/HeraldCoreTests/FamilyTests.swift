@@ -67,17 +67,11 @@ struct FamilyTests {
             return await bench.bench.change(.register(registration))
         }
         let refused = await register(1...18)
-        guard case .done(.invalid(let errors)) = refused else {
-            Issue.record("\(refused)")
-            return
-        }
+        guard case .done(.invalid(let errors)) = refused else { throw Unexpected("\(refused)") }
         #expect(errors.map(\.pointer) == ["/replay_current_state"])
         #expect(hub.head == head && hub.committed.registry.count == 0)
         let taken = await register(1...2)
-        guard case .done(.registered) = taken else {
-            Issue.record("\(taken)")
-            return
-        }
+        guard case .done(.registered) = taken else { throw Unexpected("\(taken)") }
         #expect(hub.head == head + 2)
         await bench.bench.stop()
     }

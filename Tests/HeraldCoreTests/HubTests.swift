@@ -52,19 +52,10 @@ struct HubTests {
                         fingerprint: [fingerprint], status: 202, headers: [], body: Array(posted[0].event.id.utf8))
                 })
         }
-        guard case .done = await post("e1", fingerprint: 1) else {
-            Issue.record("not done")
-            return
-        }
-        guard case .replayed(let answer) = await post("e2", fingerprint: 1) else {
-            Issue.record("not replayed")
-            return
-        }
+        guard case .done = await post("e1", fingerprint: 1) else { throw Unexpected("not done") }
+        guard case .replayed(let answer) = await post("e2", fingerprint: 1) else { throw Unexpected("not replayed") }
         #expect(answer.body == Array("e1".utf8))
-        guard case .refused(.keyReused) = await post("e3", fingerprint: 2) else {
-            Issue.record("not refused")
-            return
-        }
+        guard case .refused(.keyReused) = await post("e3", fingerprint: 2) else { throw Unexpected("not refused") }
         #expect(bench.hub.head == 1)
         await bench.stop()
     }
@@ -79,19 +70,10 @@ struct HubTests {
                     StoredAnswer(fingerprint: [fingerprint], status: 201, headers: [], body: [fingerprint])
                 })
         }
-        guard case .done(.registered) = await register(1) else {
-            Issue.record("not registered")
-            return
-        }
-        guard case .replayed(let answer) = await register(1) else {
-            Issue.record("not replayed")
-            return
-        }
+        guard case .done(.registered) = await register(1) else { throw Unexpected("not registered") }
+        guard case .replayed(let answer) = await register(1) else { throw Unexpected("not replayed") }
         #expect(answer.status == 201)
-        guard case .refused(.keyReused) = await register(2) else {
-            Issue.record("not refused")
-            return
-        }
+        guard case .refused(.keyReused) = await register(2) else { throw Unexpected("not refused") }
         await bench.stop()
     }
 
@@ -100,17 +82,11 @@ struct HubTests {
         let bench = try HubBench()
         let first = try #require(await bench.register())
         guard case .done(.existed(let same)) = await bench.change(.register(.init(settings: .made(), secret: .test)))
-        else {
-            Issue.record("not found")
-            return
-        }
+        else { throw Unexpected("not found") }
         #expect(same.id == first.id)
         let other = WebhookSettings.made { $0.maxInFlight = 1 }
         guard case .done(.conflict(let holder)) = await bench.change(.register(.init(settings: other, secret: .test)))
-        else {
-            Issue.record("no conflict")
-            return
-        }
+        else { throw Unexpected("no conflict") }
         #expect(holder.id == first.id)
         #expect(bench.hub.committed.registry.count == 1)
         await bench.stop()
@@ -126,31 +102,17 @@ struct HubTests {
                     state.settings.description = description
                 })
         }
-        guard case .done(.updated(let second)) = await update(1, "x") else {
-            Issue.record("not updated")
-            return
-        }
+        guard case .done(.updated(let second)) = await update(1, "x") else { throw Unexpected("not updated") }
         #expect(second.version == 2 && second.settings.description == "x" && second.key == first.key)
-        guard case .done(.versionMismatch) = await update(1, "y") else {
-            Issue.record("not refused")
-            return
-        }
-        guard case .done(.updated(let same)) = await update(2, "x") else {
-            Issue.record("not updated")
-            return
-        }
+        guard case .done(.versionMismatch) = await update(1, "y") else { throw Unexpected("not refused") }
+        guard case .done(.updated(let same)) = await update(2, "x") else { throw Unexpected("not updated") }
         #expect(same.version == 2)
         await bench.register("https://other.example/")
         let taken = await bench.change(
             .update(id: first.id, ifVersion: nil) { state, _ in state.settings.url = "https://other.example/" })
-        guard case .done(.conflict) = taken else {
-            Issue.record("no conflict")
-            return
-        }
-        guard case .done(.notFound) = await bench.change(.remove(id: "dlg_x", ifVersion: nil)) else {
-            Issue.record("found")
-            return
-        }
+        guard case .done(.conflict) = taken else { throw Unexpected("no conflict") }
+        guard case .done(.notFound) = await bench.change(.remove(id: "dlg_x", ifVersion: nil))
+        else { throw Unexpected("found") }
         await bench.stop()
     }
 
@@ -158,20 +120,15 @@ struct HubTests {
     func remove() async throws {
         let bench = try HubBench()
         let first = try #require(await bench.register())
-        guard case .done(.removed(let removed)) = await bench.change(.remove(id: first.id, ifVersion: [1])) else {
-            Issue.record("not removed")
-            return
-        }
+        guard case .done(.removed(let removed)) = await bench.change(.remove(id: first.id, ifVersion: [1]))
+        else { throw Unexpected("not removed") }
         #expect(removed.map(\.id) == [first.id])
         _ = try await bench.post("a.x", id: "e1")
         let second = try #require(await bench.register())
         #expect(second.key != first.key && second.start == 1)
         _ = try await bench.post("a.x", id: "e2")
         #expect(try await bench.callbacks.first(1).map(\.event.id) == ["e2"])
-        guard case .done(.removed(let all)) = await bench.change(.removeAll) else {
-            Issue.record("not removed")
-            return
-        }
+        guard case .done(.removed(let all)) = await bench.change(.removeAll) else { throw Unexpected("not removed") }
         #expect(all.map(\.id) == [second.id])
         await bench.stop()
         #expect(bench.callbacks.items.count == 1)

@@ -398,10 +398,8 @@ struct PostgresSharingTests {
         #expect(try reader.lastEvent() == 1 && reader.changes(after: 0, limit: 9).map(\.number) == [1])
         async let committed = RawHTTP.onThread { failure { try one.record([.firstEvent], "b") } }
         try await cancel(1)
-        guard case .unknown? = try await committed else {
-            Issue.record("\(String(describing: try await committed))")
-            return
-        }
+        guard case .unknown? = try await committed
+        else { throw Unexpected("\(String(describing: try await committed))") }
         let readers = [try two.makeReader(), try two.makeReader(), try two.makeReader()].map { Held($0) }
         let reads: [@Sendable (any StoreReader) throws -> Void] = [
             { _ = try $0.lastEvent() }, { _ = try $0.changes(after: 0, limit: 9) },
@@ -410,10 +408,8 @@ struct PostgresSharingTests {
         for (reader, read) in zip(readers, reads) {
             async let thrown = RawHTTP.onThread { failure { try read(reader.value) } }
             try await cancel(1)
-            guard case .unavailable? = try await thrown else {
-                Issue.record("\(String(describing: try await thrown))")
-                return
-            }
+            guard case .unavailable? = try await thrown
+            else { throw Unexpected("\(String(describing: try await thrown))") }
         }
         try database.sql("ALTER SYSTEM RESET synchronous_standby_names")
         try database.sql("SELECT pg_reload_conf()")

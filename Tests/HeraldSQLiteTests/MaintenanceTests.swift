@@ -410,10 +410,8 @@ struct MaintenanceTests {
         let store = try SQLiteStore(folder: path)
         defer { store.close() }
         try fill(store, 1...5)
-        guard case .inUse? = failure({ _ = try Salvage.run(from: path, to: folder.path + "/new") }) else {
-            Issue.record("the files of a running server were copied")
-            return
-        }
+        guard case .inUse? = failure({ _ = try Salvage.run(from: path, to: folder.path + "/new") })
+        else { throw Unexpected("the files of a running server were copied") }
         let report = try DatabaseCheck.run(path)
         #expect(report.lines.map(\.text).contains("events: 5, each as it was stored"))
     }

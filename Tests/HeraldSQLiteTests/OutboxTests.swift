@@ -48,10 +48,7 @@ struct OutboxTests {
             _ = try outbox.next(limit: 1)
             Issue.record("it is read")
         } catch {
-            guard case .unusable(let text) = error else {
-                Issue.record("\(error)")
-                return
-            }
+            guard case .unusable(let text) = error else { throw Unexpected("\(error)") }
             #expect(text.contains("cannot modify v because it is a view") && !text.contains("Herald"), "\(text)")
         }
     }

@@ -99,10 +99,8 @@ struct RefusalTests {
         #expect(error == .notWritable(path: missing, reason: "No such file or directory"))
         write([], to: path)
         #expect(failure { _ = try SQLiteStore(folder: path) } == .notWritable(path: path, reason: "it is not a folder"))
-        guard case .notWritable? = failure({ _ = try SQLiteStore(folder: "/proc/self") }) else {
-            Issue.record("a folder where no file can be made")
-            return
-        }
+        guard case .notWritable? = failure({ _ = try SQLiteStore(folder: "/proc/self") })
+        else { throw Unexpected("a folder where no file can be made") }
     }
 
     @Test("a read-only file", .enabled(if: geteuid() != 0, "root may write everything"))
@@ -196,10 +194,8 @@ struct RefusalTests {
         copyAsAfterKill(path, to: copy)
         store.close()
         unlink(copy + "/herald.db-wal")
-        guard case .corrupt(_, let reason)? = failure({ _ = try SQLiteStore(folder: copy) }) else {
-            Issue.record("the loss of acknowledged events was not noticed")
-            return
-        }
+        guard case .corrupt(_, let reason)? = failure({ _ = try SQLiteStore(folder: copy) })
+        else { throw Unexpected("the loss of acknowledged events was not noticed") }
         #expect(reason.contains("herald.db-wal"))
         // As the message says, for someone who has a backup.
         let fresh = folder.path + "/fresh"
@@ -208,10 +204,8 @@ struct RefusalTests {
         try SQLiteStore(folder: fresh).close()
         // Nor when the file that says so is deleted, too.
         unlink(copy + "/herald.lock")
-        guard case .logDamaged? = failure({ _ = try SQLiteStore(folder: copy) }) else {
-            Issue.record("the loss of acknowledged events was not noticed")
-            return
-        }
+        guard case .logDamaged? = failure({ _ = try SQLiteStore(folder: copy) })
+        else { throw Unexpected("the loss of acknowledged events was not noticed") }
     }
 
     private func makeDatabase(ofVersion version: Int) throws {

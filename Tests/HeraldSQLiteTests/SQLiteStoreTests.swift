@@ -297,10 +297,7 @@ struct SQLiteStoreTests {
         let statement = try Statement(connection, "SELECT id FROM events")
         #expect(try statement.step())
         try store.transaction { (transaction) throws(StoreError) in _ = try transaction.erase([1]) }
-        guard case .heldBack = try store.checkpointIfDue(erasing: true) else {
-            Issue.record("it is not held back")
-            return
-        }
+        guard case .heldBack = try store.checkpointIfDue(erasing: true) else { throw Unexpected("it is not held back") }
         statement.reset()
         // As the writer does after each of the next commits.
         try blockUntil("the log is truncated") { () throws -> Bool in

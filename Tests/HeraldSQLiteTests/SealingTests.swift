@@ -168,10 +168,7 @@ struct SealingTests {
                 _ = try transaction.answer(app: .default, key: "k5", now: 1)
             }
         }
-        guard case .unreadable(let reason)? = thrown else {
-            Issue.record("\(String(describing: thrown))")
-            return
-        }
+        guard case .unreadable(let reason)? = thrown else { throw Unexpected("\(String(describing: thrown))") }
         #expect(
             reason.contains(place) && reason.hasSuffix("in the table \(table), row 1, k5"), "\(reason)")
         try store.transaction { (transaction) throws(StoreError) in

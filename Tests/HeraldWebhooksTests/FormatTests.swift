@@ -126,10 +126,7 @@ import Testing
             $0.request = made
         }
         guard case .request(let shown) = sender.preview(Callback(token: 0, delegate: target, event: event, attempt: 1))
-        else {
-            Issue.record("no preview")
-            return
-        }
+        else { throw Unexpected("no preview") }
         let names = shown.headers.map(\.key)
         #expect(Set(names).count == names.count, "\(names)")
         #expect(names.contains("x-team") && names.contains("x-hub-signature-256"))

@@ -238,10 +238,7 @@ func recipe(_ json: String) throws -> Recipe {
             #expect(await loop.send(target, paid).isSuccess)
             let sent = try #require(receiver.requests.last)
             let callback = Callback(token: 0, delegate: target, event: paid, attempt: 1)
-            guard case .request(let shown) = loop.sender.preview(callback) else {
-                Issue.record("no preview")
-                return
-            }
+            guard case .request(let shown) = loop.sender.preview(callback) else { throw Unexpected("no preview") }
             #expect(shown.method == sent.method)
             #expect(shown.url == receiver.url(sent.path))
             #expect(shown.body == sent.body)
@@ -263,10 +260,7 @@ func recipe(_ json: String) throws -> Recipe {
         let secret = DelegateSecret(SigningSecret(.text, bytes: Array("hush-hush-hush-hush".utf8)))
         let target = delegate("https://hooks.example/", secrets: [secret]) { $0.request = made }
         guard case .request(let shown) = sender.preview(Callback(token: 0, delegate: target, event: paid, attempt: 1))
-        else {
-            Issue.record("no preview")
-            return
-        }
+        else { throw Unexpected("no preview") }
         #expect(shown.headers.contains { $0.key.hasSuffix("-token") && $0.value == "***" })
         #expect(!"\(shown)".contains("hush"))
     }

@@ -58,10 +58,7 @@ struct KeptMemoryTests {
             }
         }
         let limit = (2 << 20) / 4 * 3
-        guard case .tooMany(let why) = refused else {
-            Issue.record("\(urls.count) were registered")
-            return
-        }
+        guard case .tooMany(let why) = refused else { throw Unexpected("\(urls.count) were registered") }
         #expect(why.contains("may take \(limit >> 10) KiB"))
         #expect(bench.hub.committed.kept.bytes(of: .delegates) <= limit && (4...12).contains(urls.count))
         // Small ones fit as long as there is room; a large change of one does not.
@@ -71,10 +68,7 @@ struct KeptMemoryTests {
             .update(id: small.id, ifVersion: nil) { state, _ throws(RegistryWrite.InvalidSettings) in
                 state.settings.subjects = large
             })
-        guard case .refused(.tooMany) = changed else {
-            Issue.record("\(changed)")
-            return
-        }
+        guard case .refused(.tooMany) = changed else { throw Unexpected("\(changed)") }
         #expect(bench.hub.committed.registry.delegate(.default, id: small.id)?.settings.subjects == [])
         _ = await bench.change(.removeAll)
         #expect(bench.hub.committed.kept.total == before)
@@ -123,10 +117,7 @@ struct KeptMemoryTests {
         let result = await hub.result(of: EventTypeWrite.self) {
             EventTypeWrite(app: Self.other, type: "a.b", action: .set(.init()), completion: $0)
         }
-        guard case .done(.notFound) = result else {
-            Issue.record("\(result)")
-            return
-        }
+        guard case .done(.notFound) = result else { throw Unexpected("\(result)") }
         #expect(hub.committed.catalogue.isEmpty && hub.committed.kept.bytes(of: .eventTypes) == 0)
         await bench.stop()
     }

@@ -75,10 +75,7 @@ struct KeyWriteTests {
             key("a", [.admin]), key("b", [.admin], expiresAt: clock.wall), key("c", [.publish, .manage]),
         ])
         let refused = try await change(bench, .revokeKey(id: "key_a"))
-        guard case .lastAdminKey = refused else {
-            Issue.record("\(refused)")
-            return
-        }
+        guard case .lastAdminKey = refused else { throw Unexpected("\(refused)") }
         #expect(stored("key_a") != nil)
         _ = try await change(bench, .revokeKey(id: "key_b"))
         _ = try await change(bench, .addKey(key("d", [.admin])))
@@ -93,10 +90,7 @@ struct KeyWriteTests {
         let bench = try bench((1...998).map { key("\($0)") } + ended)
         clock.advance(seconds: 30 * 86_400)
         let refused = try await change(bench, .addKey(key("new")))
-        guard case .tooManyKeys = refused else {
-            Issue.record("\(refused)")
-            return
-        }
+        guard case .tooManyKeys = refused else { throw Unexpected("\(refused)") }
         #expect(stored("key_x") != nil)
         clock.advance(seconds: 1)
         _ = try await change(bench, .addKey(key("new")))

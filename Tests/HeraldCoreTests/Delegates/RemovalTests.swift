@@ -53,10 +53,8 @@ struct RemovalTests {
         }
         try add(1_200, deliveriesOf: try #require(first))
         let seen = record { [$0.delegates.count, $0.waiting.count] }
-        guard case .done(.removed(let removed)) = await remove(.removeAll) else {
-            Issue.record("they were not removed")
-            return
-        }
+        guard case .done(.removed(let removed)) = await remove(.removeAll)
+        else { throw Unexpected("they were not removed") }
         #expect(removed.count == 40 && Set(removed.map(\.id)).count == 40)
         #expect(memory.read { $0.delegates.isEmpty && $0.waiting.isEmpty && $0.audit.count == 1 })
         #expect(largestStep(seen.items.map { $0[0] }) <= 32 && largestStep(seen.items.map { $0[1] }) <= 500)
@@ -77,10 +75,8 @@ struct RemovalTests {
                 hub.submit(RegistryWrite(action: .register(.init(settings: settings, secret: .test))) { _ in })
             }
         }
-        guard case .done(.removed(let removed)) = await remove(.removeAll) else {
-            Issue.record("they were not removed")
-            return
-        }
+        guard case .done(.removed(let removed)) = await remove(.removeAll)
+        else { throw Unexpected("they were not removed") }
         #expect(removed.count == 70 && isRegistered.isSet)
         #expect(bench.hub.committed.registry.all.map(\.settings.url) == ["https://receiver.example/new"])
         await bench.stop()
@@ -92,16 +88,10 @@ struct RemovalTests {
         try add(501, deliveriesOf: delegate.key)
         let seen = record { [$0.waiting.count] }
         let wrong = await remove(.remove(id: delegate.id, ifVersion: [delegate.version + 1]))
-        guard case .done(.versionMismatch) = wrong else {
-            Issue.record("\(wrong)")
-            return
-        }
+        guard case .done(.versionMismatch) = wrong else { throw Unexpected("\(wrong)") }
         #expect(memory.read { $0.waiting.count } == 501)
         guard case .done(.removed(let removed)) = await remove(.remove(id: delegate.id, ifVersion: [delegate.version]))
-        else {
-            Issue.record("it was not removed")
-            return
-        }
+        else { throw Unexpected("it was not removed") }
         #expect(removed.map(\.id) == [delegate.id] && largestStep(seen.items.map { $0[0] }) <= 500)
         #expect(memory.read { $0.delegates.isEmpty && $0.waiting.isEmpty && $0.audit.count == 1 })
         await bench.stop()
@@ -117,10 +107,7 @@ struct RemovalTests {
             EventDraft(event: later, mayExist: true, deliverAt: bench.hub.clock.wall() + 60_000),
         ]
         let result = await bench.publish(drafts, app: app)
-        guard case .refused(.notFound) = result else {
-            Issue.record("\(result)")
-            return
-        }
+        guard case .refused(.notFound) = result else { throw Unexpected("\(result)") }
         #expect(memory.read { $0.events.isEmpty && $0.authStatus.isEmpty && $0.pending.isEmpty })
         await bench.stop()
     }
@@ -132,10 +119,8 @@ struct RemovalTests {
                 AppWrite(action: action, provenance: provenance, completion: $0)
             }
         }
-        guard case .done(.added(let app)) = await change(.add(id: "app_2", App.Settings(name: "two"))) else {
-            Issue.record("there is no app")
-            return
-        }
+        guard case .done(.added(let app)) = await change(.add(id: "app_2", App.Settings(name: "two")))
+        else { throw Unexpected("there is no app") }
         try memory.transaction { (transaction) throws(StoreError) in
             let response = StoredAnswer(fingerprint: [1], status: 202, headers: [], body: [])
             for number in 1...250 {
@@ -147,10 +132,8 @@ struct RemovalTests {
             }
         }
         let seen = record { [$0.authStatus.count, $0.answers.count, $0.audit.count] }
-        guard case .done(.removed) = await change(.remove(id: app.id, ifVersion: [app.version]), provenance) else {
-            Issue.record("it was not removed")
-            return
-        }
+        guard case .done(.removed) = await change(.remove(id: app.id, ifVersion: [app.version]), provenance)
+        else { throw Unexpected("it was not removed") }
         #expect(largestStep(seen.items.map { $0[0] }) <= 100 && largestStep(seen.items.map { $0[1] }) <= 100)
         #expect(seen.items.allSatisfy { $0[2] == ($0[0] < 250 ? 1 : 0) }, "\(seen.items)")
         #expect(memory.read { $0.apps.isEmpty && $0.authStatus.isEmpty && $0.answers.isEmpty })

@@ -67,19 +67,14 @@ struct RepetitionTests {
         for place in places {
             let registration = RegistryWrite.Registration(
                 settings: try Self.settings("*", subjects: [place]), secret: .test)
-            guard case .done(.registered(let made)) = await bench.change(.register(registration)) else {
-                Issue.record("not registered")
-                return
-            }
+            guard case .done(.registered(let made)) = await bench.change(.register(registration))
+            else { throw Unexpected("not registered") }
             ids.append(made.id)
         }
         _ = await bench.change(.remove(id: ids[1], ifVersion: nil))
         let outcome = await bench.change(
             .update(id: ids[0], ifVersion: nil) { state, _ in state.settings.subjects = [places[1]] })
-        guard case .done(.updated(let changed)) = outcome else {
-            Issue.record("\(outcome)")
-            return
-        }
+        guard case .done(.updated(let changed)) = outcome else { throw Unexpected("\(outcome)") }
         let selected = changed.selection.subjectSelection
         #expect(selected.contains(places[1]) && !selected.contains(places[0]))
         // The second text has twice as many characters as the first, and too many.
@@ -108,15 +103,10 @@ struct RepetitionTests {
             let write = RegistryWrite(action: .register(.init(settings: settings, secret: .test))) { _ in }
             return registry.decide(write, .init(key: 2_000, start: 0, time: 0) { "dlg_new" }).0
         }
-        guard case .registered = outcome(beside: 999) else {
-            Issue.record("number 1,000 was not registered")
-            return
-        }
+        guard case .registered = outcome(beside: 999) else { throw Unexpected("number 1,000 was not registered") }
         let error = #expect(throws: HubError.self) { _ = try outcome(beside: 1_000).webhooks("") }
-        guard case .tooMany("An app may have 1000 pull delegates. Remove some first.") = error else {
-            Issue.record("\(String(describing: error))")
-            return
-        }
+        guard case .tooMany("An app may have 1000 pull delegates. Remove some first.") = error
+        else { throw Unexpected("\(String(describing: error))") }
     }
 
     @Test("a URL has at most 100, `set` changes the one that is meant, and a removed one is forgotten")
@@ -130,47 +120,32 @@ struct RepetitionTests {
         }
         var ids: [String] = []
         for number in 1...100 {
-            guard case .registered(let made) = await register(try Self.settings("type.\(number)")) else {
-                Issue.record("\(number) was not registered")
-                return
-            }
+            guard case .registered(let made) = await register(try Self.settings("type.\(number)"))
+            else { throw Unexpected("\(number) was not registered") }
             ids.append(made.id)
         }
-        guard case .tooManyOfURL(100) = await register(try Self.settings("another")) else {
-            Issue.record("more than 100")
-            return
-        }
-        guard case .conflict(let other) = await register(try Self.settings("another", "type.7")) else {
-            Issue.record("a repetition")
-            return
-        }
+        guard case .tooManyOfURL(100) = await register(try Self.settings("another"))
+        else { throw Unexpected("more than 100") }
+        guard case .conflict(let other) = await register(try Self.settings("another", "type.7"))
+        else { throw Unexpected("a repetition") }
         #expect(other.id == ids[6])
         // Of several with the URL, the one that it would repeat.
-        guard case .updated(let changed) = await register(try Self.settings("type.8", "more"), replaces: true) else {
-            Issue.record("not replaced")
-            return
-        }
+        guard case .updated(let changed) = await register(try Self.settings("type.8", "more"), replaces: true)
+        else { throw Unexpected("not replaced") }
         #expect(changed.id == ids[7] && changed.settings.events.count == 2)
         // Which one is meant is not known.
-        guard case .conflict = await register(try Self.settings("another"), replaces: true) else {
-            Issue.record("replaced")
-            return
-        }
+        guard case .conflict = await register(try Self.settings("another"), replaces: true)
+        else { throw Unexpected("replaced") }
         let widened = await bench.change(
             .update(id: ids[0], ifVersion: nil) { state, _ in state.settings.events.append(.exact("type.2")) })
-        guard case .done(.conflict(let second)) = widened else {
-            Issue.record("\(widened)")
-            return
-        }
+        guard case .done(.conflict(let second)) = widened else { throw Unexpected("\(widened)") }
         #expect(second.id == ids[1])
         for id in ids.dropFirst() { _ = await bench.change(.remove(id: id, ifVersion: nil)) }
         let registry = bench.hub.committed.registry
         #expect(registry.delegates(.default, url: Self.url).map(\.id) == [ids[0]])
         // The only one is the one with the URL, whatever it gets.
-        guard case .updated(let only) = await register(try Self.settings("another"), replaces: true) else {
-            Issue.record("not replaced")
-            return
-        }
+        guard case .updated(let only) = await register(try Self.settings("another"), replaces: true)
+        else { throw Unexpected("not replaced") }
         #expect(only.id == ids[0])
         _ = await bench.change(.remove(id: ids[0], ifVersion: nil))
         #expect(registry.delegates(.default, url: Self.url).isEmpty)

@@ -290,10 +290,8 @@ struct ReceiverControlTests {
         let keys = (0..<count).map { world.register("https://receiver.example/\($0)") }
         world.publish()
         world.settle()
-        guard case .count(let repeated)? = world.manage(.redeliverEvent(id: "e1", delegateID: nil)) else {
-            Issue.record("nothing was repeated")
-            return
-        }
+        guard case .count(let repeated)? = world.manage(.redeliverEvent(id: "e1", delegateID: nil))
+        else { throw Unexpected("nothing was repeated") }
         #expect(repeated == count)
         world.settle()
         #expect(keys.allSatisfy { world.arrivals($0) == ["e1", "e1"] })

@@ -65,15 +65,10 @@ struct RequestTests {
         guard case .part(let first, _)? = world.manage(.redeliver(some)),
             case .count(let rest)? = world.manage(.redeliver(query([.exhausted]))),
             case .count(let none)? = world.manage(.redeliver(query([.exhausted])))
-        else {
-            Issue.record("nothing was repeated")
-            return
-        }
+        else { throw Unexpected("nothing was repeated") }
         #expect((first, rest, none) == (some.limit, 3 * DeliveryWrite.rowsOfStep - some.limit, 0))
-        guard case .count(let cancelled)? = world.manage(.cancel(query([.retrying]))) else {
-            Issue.record("nothing was cancelled")
-            return
-        }
+        guard case .count(let cancelled)? = world.manage(.cancel(query([.retrying])))
+        else { throw Unexpected("nothing was cancelled") }
         #expect(cancelled == 3 * DeliveryWrite.rowsOfStep)
     }
 
@@ -391,24 +386,18 @@ struct RequestTests {
         world.answer = { _ in nil }
         var replays: [Int64] = []
         for (after, until) in [(0, 10), (10, 15), (15, 18)] as [(LogPosition, LogPosition)] {
-            guard case .replay(let replay) = world.manage(.replay(delegateID: id, after: after, until: until)) else {
-                Issue.record("no replay")
-                return
-            }
+            guard case .replay(let replay) = world.manage(.replay(delegateID: id, after: after, until: until))
+            else { throw Unexpected("no replay") }
             #expect(replay.start == after)
             replays.append(replay.id)
         }
         #expect(world.arrivals(key) == ["e1", "e2"])
         for replay in replays.prefix(2) {
-            guard case .count(1) = world.manage(.endReplay(delegateID: id, replay: replay)) else {
-                Issue.record("it was not ended")
-                return
-            }
+            guard case .count(1) = world.manage(.endReplay(delegateID: id, replay: replay))
+            else { throw Unexpected("it was not ended") }
         }
-        guard case .failed(.notFound) = world.manage(.endReplay(delegateID: id, replay: replays[0])) else {
-            Issue.record("it was ended twice")
-            return
-        }
+        guard case .failed(.notFound) = world.manage(.endReplay(delegateID: id, replay: replays[0]))
+        else { throw Unexpected("it was ended twice") }
         #expect(world.contents.replays.keys.sorted() == [replays[2]])
         world.answer = { $0.event.id == "e1" && $0.attempt == 1 ? .failure : .success }
         world.advance(seconds: 60)
@@ -563,14 +552,11 @@ struct RequestTests {
     }
 
     @Test("a replay creates no more rows than a lane may have")
-    func replayIsBounded() {
+    func replayIsBounded() throws {
         let lane = Lane(WebhookDelegate(1), next: nil, position: 0)
         lane.replays.append(Replay(id: 1, delegate: 1, cursor: 0, until: 1 << 40, createdAt: 0))
         for event in 1...LogPosition(LoopLimits().waitingDeliveries) {
-            guard case .replay(event) = lane.nextSource() else {
-                Issue.record("nothing to start at \(event)")
-                return
-            }
+            guard case .replay(event) = lane.nextSource() else { throw Unexpected("nothing to start at \(event)") }
             _ = lane.replays.pass(event)
             lane.started(event, .replay(1), now: 0)
             _ = lane.finished(
@@ -591,10 +577,8 @@ struct RequestTests {
         world.publish(4, data: #"{"secret":1}"#)
         world.settle()
         #expect(world.open.count == 2)
-        guard case .erased(let erasure) = world.manage(.erase([1, 2, 3, 4])) else {
-            Issue.record("nothing was erased")
-            return
-        }
+        guard case .erased(let erasure) = world.manage(.erase([1, 2, 3, 4]))
+        else { throw Unexpected("nothing was erased") }
         #expect(erasure.events == 4 && erasure.attempts == 1 && erasure.deliveries == 1)
         world.answer = { _ in
             CallbackOutcome(verdict: .answered(status: 500, retryAfter: nil), duration: 1, excerpt: [1])
@@ -606,14 +590,9 @@ struct RequestTests {
         #expect(world.contents.attempts.allSatisfy { $0.record.event == 5 })
         // Nor is it promised to be.
         let redelivery = world.manage(.redeliverEvent(id: "e1", delegateID: world.delegate(key)?.id))
-        guard case .count(0) = redelivery else {
-            Issue.record("\(String(describing: redelivery))")
-            return
-        }
-        guard case .failed = world.manage(.redeliverEvent(id: "e1", delegateID: "dlg_0")) else {
-            Issue.record("there is no such delegate")
-            return
-        }
+        guard case .count(0) = redelivery else { throw Unexpected("\(String(describing: redelivery))") }
+        guard case .failed = world.manage(.redeliverEvent(id: "e1", delegateID: "dlg_0"))
+        else { throw Unexpected("there is no such delegate") }
         #expect(world.rows(key).isEmpty)
         #expect(world.contents.lanes.isEmpty)
     }

@@ -172,10 +172,7 @@ struct LogFollowerTests {
         let lost = StoreError.unknown(reason: "on purpose")
         bench.store.fail(lost, .unavailable(reason: "on purpose"))
         let result = await bench.publish([EventDraft(event: Event("a.b", id: "mine", data: "{}"), mayExist: true)])
-        guard case .refused(.store(let error)) = result else {
-            Issue.record("\(result)")
-            return
-        }
+        guard case .refused(.store(let error)) = result else { throw Unexpected("\(result)") }
         #expect(error == lost)
         #expect(book.errors.items == [.unavailable(reason: "on purpose")], "the log says why it fails now")
         #expect(bench.store.memory.read { $0.head } == 1)

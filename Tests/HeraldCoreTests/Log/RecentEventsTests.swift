@@ -45,30 +45,15 @@ struct RecentEventsTests {
     }
 
     @Test("the end of the log is known from dropped events")
-    func slices() {
+    func slices() throws {
         let recentEvents = RecentEvents(head: 5, maxEvents: 3)
-        guard case .end = recentEvents.slice(after: 5, limit: 10) else {
-            Issue.record("not the end")
-            return
-        }
-        guard case .gone(first: 6) = recentEvents.slice(after: 4, limit: 10) else {
-            Issue.record("not gone")
-            return
-        }
+        guard case .end = recentEvents.slice(after: 5, limit: 10) else { throw Unexpected("not the end") }
+        guard case .gone(first: 6) = recentEvents.slice(after: 4, limit: 10) else { throw Unexpected("not gone") }
         recentEvents.published(EventBatch(first: 6, events: (6...10).map { event($0) }))
         #expect(recentEvents.head == 10)
-        guard case .gone(first: 8) = recentEvents.slice(after: 6, limit: 10) else {
-            Issue.record("not gone")
-            return
-        }
-        guard case .events(let batch) = recentEvents.slice(after: 7, limit: 2) else {
-            Issue.record("nothing")
-            return
-        }
+        guard case .gone(first: 8) = recentEvents.slice(after: 6, limit: 10) else { throw Unexpected("not gone") }
+        guard case .events(let batch) = recentEvents.slice(after: 7, limit: 2) else { throw Unexpected("nothing") }
         #expect(batch.first == 8 && batch.events.map(\.id) == ["8", "9"])
-        guard case .end = recentEvents.slice(after: 10, limit: 10) else {
-            Issue.record("not the end")
-            return
-        }
+        guard case .end = recentEvents.slice(after: 10, limit: 10) else { throw Unexpected("not the end") }
     }
 }

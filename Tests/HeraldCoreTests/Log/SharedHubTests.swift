@@ -186,18 +186,12 @@ struct SharedHubTests {
         let apps = await withCheckedContinuation { continuation in
             a.hub.submit(AppWrite(action: .add(id: "app_1", .init(name: "one"))) { continuation.resume(returning: $0) })
         }
-        guard case .done(.added(let app)) = apps else {
-            Issue.record("no app")
-            return
-        }
+        guard case .done(.added(let app)) = apps else { throw Unexpected("no app") }
         let types = await withCheckedContinuation { continuation in
             a.hub.submit(
                 EventTypeWrite(type: "a.b", action: .set(.init())) { continuation.resume(returning: $0) })
         }
-        guard case .done(.added) = types else {
-            Issue.record("no type")
-            return
-        }
+        guard case .done(.added) = types else { throw Unexpected("no type") }
         await catchUp(b)
         #expect(b.hub.committed.keys.entry(id: "key_1") != nil && b.hub.committed.sessions.find([2], at: 0) != nil)
         #expect(b.hub.committed.apps.find("one") == app && b.hub.committed.catalogue.summary(.default, "a.b") != nil)
@@ -215,10 +209,7 @@ struct SharedHubTests {
         let next = await withCheckedContinuation { continuation in
             a.hub.submit(AppWrite(action: .add(id: "app_2", .init(name: "one"))) { continuation.resume(returning: $0) })
         }
-        guard case .done(.added(let second)) = next else {
-            Issue.record("no app")
-            return
-        }
+        guard case .done(.added(let second)) = next else { throw Unexpected("no app") }
         #expect(second.key.rawValue == app.key.rawValue + 1)
         for bench in [a, b] { await bench.stop() }
     }
@@ -230,23 +221,14 @@ struct SharedHubTests {
         let result = await withCheckedContinuation { continuation in
             a.hub.submit(AppWrite(action: .add(id: "app_1", settings)) { continuation.resume(returning: $0) })
         }
-        guard case .done(.added(let app)) = result else {
-            Issue.record("no app")
-            return
-        }
+        guard case .done(.added(let app)) = result else { throw Unexpected("no app") }
         // As many as it may post in 100 seconds, at once.
         let drafts = (0..<500).map { EventDraft(event: Event("a.b", id: "e\($0)", app: app.key), mayExist: true) }
-        guard case .done = await a.publish(drafts, app: app.key) else {
-            Issue.record("not accepted")
-            return
-        }
+        guard case .done = await a.publish(drafts, app: app.key) else { throw Unexpected("not accepted") }
         await catchUp(b)
         let draft = EventDraft(event: Event("a.b", id: "f", app: app.key), mayExist: true)
         guard case .refused(.rateLimited(limit: 5, retryAfter: let seconds)) = await b.publish([draft], app: app.key)
-        else {
-            Issue.record("accepted")
-            return
-        }
+        else { throw Unexpected("accepted") }
         #expect(seconds > 30)
         // An app without a limit has no bucket.
         _ = try await b.post("a.b")
@@ -383,10 +365,8 @@ struct SharedHubTests {
         world.settle()
         world.store.fail(lost)
         let id = try #require(world.delegate(key)?.id)
-        guard case .replay(let replay) = world.manage(.replay(delegateID: id, after: 0, until: nil)) else {
-            Issue.record("no replay")
-            return
-        }
+        guard case .replay(let replay) = world.manage(.replay(delegateID: id, after: 0, until: nil))
+        else { throw Unexpected("no replay") }
         #expect(world.contents.lastReplayID == replay.id)
         world.settle()
         #expect(world.arrivals(key) == ["e1", "e2", "e3"])

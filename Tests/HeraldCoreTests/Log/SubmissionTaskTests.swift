@@ -71,10 +71,7 @@ struct SubmissionTaskTests {
             budget.spend(1)
             return [FieldError("/data", "is refused")]
         }
-        guard case .refused? = checked.entries.first?.entry else {
-            Issue.record("it was not validated")
-            return
-        }
+        guard case .refused? = checked.entries.first?.entry else { throw Unexpected("it was not validated") }
     }
 
     /// Returns the apps of the events of three reads, each of which has `limit` events at most.

@@ -107,10 +107,7 @@ struct WaitingWritesTests {
         }
         try await held.wait(forLine: 1)
         held.gate.open()
-        guard case .done(.registered) = await change.value else {
-            Issue.record("it was not registered")
-            return
-        }
+        guard case .done(.registered) = await change.value else { throw Unexpected("it was not registered") }
         await held.bench.stop()
     }
 
@@ -207,10 +204,7 @@ struct WaitingWritesTests {
         try await held.wait(forLine: 1)
         held.bench.hub.refusePublications()
         let refusal = await #expect(throws: HubError.self) { try await waiting.value }
-        guard case .stopping = refusal else {
-            Issue.record("refused as \(String(describing: refusal))")
-            return
-        }
+        guard case .stopping = refusal else { throw Unexpected("refused as \(String(describing: refusal))") }
         held.gate.open()
         await held.bench.stop()
         #expect(held.published == ["first", "q1", "q2", "q3"])

@@ -62,10 +62,7 @@ struct NodeTests {
         a.manage(.redeliverEvent(id: "n1-1", delegateID: a.delegate(key)?.id))
         var second = DeliveryQuery([.retrying])
         (second.delegate, second.event) = (key, 2)
-        guard case .count(1) = a.manage(.cancel(second)) else {
-            Issue.record("not cancelled")
-            return
-        }
+        guard case .count(1) = a.manage(.cancel(second)) else { throw Unexpected("not cancelled") }
         b.advance(seconds: 0.15)
         b.process.cluster.nextFollow = 0
         // It is careful with a receiver that fails.

@@ -35,10 +35,8 @@ struct PullLineTests {
         // It waits for the retry.
         async let waiting = pull(delegate, pulls, seconds: 600)
         try await eventually("the pull waits") { pulls.kept.waiting == 1 }
-        guard case .done(.removed) = await bench.change(.remove(id: delegate.id, ifVersion: nil)) else {
-            Issue.record("the delegate was not removed")
-            return
-        }
+        guard case .done(.removed) = await bench.change(.remove(id: delegate.id, ifVersion: nil))
+        else { throw Unexpected("the delegate was not removed") }
         let run = try? await waiting
         #expect(run == nil)
         try await eventually("nothing is kept") { pulls.kept.lines == 0 }

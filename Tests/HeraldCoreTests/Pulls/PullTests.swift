@@ -247,10 +247,8 @@ struct PullTests {
         #expect(ids(run) == ["e0"])
         let lease = try #require(run.lease)
         async let again = pull(delegate, seconds: 60)
-        guard case .settled = try await write(delegate, .release(lease: lease.id)) else {
-            Issue.record("the lease was not released")
-            return
-        }
+        guard case .settled = try await write(delegate, .release(lease: lease.id))
+        else { throw Unexpected("the lease was not released") }
         let second = try await again
         #expect(ids(second) == ["e0"] && second.events[0].attempt == 1)
     }
@@ -330,10 +328,7 @@ struct PullTests {
         let lease = try #require(try await pull(delegate).lease)
         clock.advance(seconds: 30)
         let outcome = try await write(delegate, .extend(lease: lease.id, seconds: 50_000))
-        guard case .extended(let extended) = outcome else {
-            Issue.record("\(outcome)")
-            return
-        }
+        guard case .extended(let extended) = outcome else { throw Unexpected("\(outcome)") }
         #expect(extended.expiresAt == lease.createdAt + 43_200_000)
         clock.advance(seconds: 43_170)
         let late = try await write(delegate, .acknowledge(lease: lease.id, failed: []))
@@ -346,10 +341,7 @@ struct PullTests {
         try await post(1)
         let lease = try #require(try await pull(delegate).lease)
         let outcome = try await write(delegate, .extend(lease: lease.id, seconds: 5))
-        guard case .extended(let extended) = outcome else {
-            Issue.record("\(outcome)")
-            return
-        }
+        guard case .extended(let extended) = outcome else { throw Unexpected("\(outcome)") }
         #expect(extended.expiresAt == lease.expiresAt)
     }
 
@@ -445,10 +437,8 @@ struct PullTests {
         let run = try await pull(delegate, 2)
         _ = try await acknowledge(run, of: delegate, failed: ["e1"])
         _ = try await pull(delegate, 1)
-        guard case .sought = try await write(delegate, .seek(to: 0)) else {
-            Issue.record("the position was not moved")
-            return
-        }
+        guard case .sought = try await write(delegate, .seek(to: 0))
+        else { throw Unexpected("the position was not moved") }
         #expect(ids(try await pull(delegate)) == ["e0", "e1", "e2", "e3"])
         #expect(try await pull(delegate).lease == nil)
     }
@@ -481,17 +471,13 @@ struct PullTests {
         let end = bench.hub.head
         let entries = (end - 2...end).map { PullLease.Entry($0) }
         let proposal = PullWrite.Proposal(from: end - 3, to: end, entries: entries, ended: [], ackSeconds: 30)
-        guard case .sought = try await write(delegate, .seek(to: end - 3)) else {
-            Issue.record("the position was not moved")
-            return
-        }
+        guard case .sought = try await write(delegate, .seek(to: end - 3))
+        else { throw Unexpected("the position was not moved") }
         await withCheckedContinuation { continuation in
             bench.hub.submit(DeliveryWrite(action: .erase([end - 1])) { _ in continuation.resume() })
         }
-        guard case .claimed(let lease) = try await write(delegate, .claim(proposal)) else {
-            Issue.record("nothing was handed out")
-            return
-        }
+        guard case .claimed(let lease) = try await write(delegate, .claim(proposal))
+        else { throw Unexpected("nothing was handed out") }
         #expect(lease.entries.map(\.event) == [end - 2, end])
         #expect(try await pull(delegate).events.isEmpty)
     }
@@ -503,10 +489,8 @@ struct PullTests {
         let run = try await pull(delegate, 2)
         _ = try await acknowledge(run, of: delegate, failed: ["e1"])
         let open = try await pull(delegate, 1)
-        guard case .sought = try await write(delegate, .seek(to: bench.hub.head)) else {
-            Issue.record("the position was not moved")
-            return
-        }
+        guard case .sought = try await write(delegate, .seek(to: bench.hub.head))
+        else { throw Unexpected("the position was not moved") }
         clock.advance(seconds: 100)
         #expect(try await pull(delegate).lease == nil)
         #expect(try await acknowledge(open, of: delegate) == nil)
@@ -552,10 +536,7 @@ struct PullTests {
                     continuation.resume(returning: $0)
                 })
         }
-        guard case .refused(.invalid(let errors)) = result else {
-            Issue.record("\(result)")
-            return
-        }
+        guard case .refused(.invalid(let errors)) = result else { throw Unexpected("\(result)") }
         #expect(errors.map(\.pointer) == ["/failed/0/retry_after", "/failed/1/retry_after", "/failed/1/reason"])
         #expect(try await acknowledge(run, of: delegate)?.acknowledged == 1)
     }
@@ -568,10 +549,7 @@ struct PullTests {
                 state.settings.kind = .webhook
                 state.settings.url = "https://receiver.example/"
             })
-        guard case .done(.invalid(let errors)) = outcome else {
-            Issue.record("the kind was changed")
-            return
-        }
+        guard case .done(.invalid(let errors)) = outcome else { throw Unexpected("the kind was changed") }
         #expect(errors.map(\.pointer) == ["/kind"])
         let webhook = try #require(await bench.register())
         await #expect(throws: Pulls.Failure.self) { try await pull(webhook) }

@@ -95,10 +95,8 @@ struct EventInputTests {
         #expect(pointers(#"{"type": "auth.logged_in", "subject": "user:1", "data": {}}"#) == ["/data/user"])
         let (draft, _) = read(#"{"type": "auth.logged_in", "data": {"user": {"id": 42, "name": "A"}}}"#)
         #expect(draft?.event.subject == "user:42")
-        guard case .auth("42", true, let user?, nil)? = draft?.family else {
-            Issue.record("\(String(describing: draft))")
-            return
-        }
+        guard case .auth("42", true, let user?, nil)? = draft?.family
+        else { throw Unexpected("\(String(describing: draft))") }
         #expect(String(decoding: user, as: UTF8.self) == #"{"id": 42, "name": "A"}"#)
         let own = read(#"{"type": "auth.logged_in", "subject": "tenant:1", "data": {"user": {"id": "x"}}}"#).draft
         #expect(own?.event.subject == "tenant:1")
@@ -127,7 +125,7 @@ struct EventInputTests {
     }
 
     @Test("a status published by a client needs a user and one of two values, and has no cause")
-    func status() {
+    func status() throws {
         #expect(pointers(#"{"type": "auth.status_changed"}"#) == ["/data/user/id", "/data/status"])
         #expect(
             pointers(#"{"type": "auth.status_changed", "data": {"user_id": [], "status": "on", "cause": "e1"}}"#)
@@ -135,20 +133,15 @@ struct EventInputTests {
         let (draft, errors) = read(
             #"{"type": "auth.status_changed", "data": {"user_id": 42, "status": "logged_out"}}"#)
         #expect(errors.isEmpty)
-        guard case .auth("42", false, nil, nil)? = draft?.family else {
-            Issue.record("\(String(describing: draft))")
-            return
-        }
+        guard case .auth("42", false, nil, nil)? = draft?.family
+        else { throw Unexpected("\(String(describing: draft))") }
     }
 
     @Test("other types below auth have no special meaning")
-    func otherAuth() {
+    func otherAuth() throws {
         let (draft, errors) = read(#"{"type": "auth.token_refreshed", "data": 1}"#)
         #expect(errors.isEmpty)
-        guard case EventDraft.Family.none? = draft?.family else {
-            Issue.record("\(String(describing: draft))")
-            return
-        }
+        guard case EventDraft.Family.none? = draft?.family else { throw Unexpected("\(String(describing: draft))") }
     }
 
     // MARK: App state

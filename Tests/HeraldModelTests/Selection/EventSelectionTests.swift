@@ -171,18 +171,12 @@ struct EventSelectionTests {
             DeliveryExplanation(delegate, EventView(event)).refusal
         }
         #expect(refusal(Self.event(), delegate) == nil)
-        guard case .selection(.erased)? = refusal(Self.event().erased(), delegate) else {
-            Issue.record("an erased event is told")
-            return
-        }
-        guard case .filter(let clause)? = refusal(Self.event(data: "{}"), delegate) else {
-            Issue.record("the clause of the filter is not named")
-            return
-        }
+        guard case .selection(.erased)? = refusal(Self.event().erased(), delegate)
+        else { throw Unexpected("an erased event is told") }
+        guard case .filter(let clause)? = refusal(Self.event(data: "{}"), delegate)
+        else { throw Unexpected("the clause of the filter is not named") }
         #expect(clause.pointer == "/data/plan")
-        guard case .status? = refusal(Self.event(), WebhookDelegate(5, status: .disabled)) else {
-            Issue.record("a disabled delegate is told")
-            return
-        }
+        guard case .status? = refusal(Self.event(), WebhookDelegate(5, status: .disabled))
+        else { throw Unexpected("a disabled delegate is told") }
     }
 }
