@@ -131,8 +131,7 @@ struct DatabaseTests {
         let stopped = try await wait()
         let statuses = try await RawHTTP.onThread {
             try ["/healthz", "/readyz"].map { path in
-                let client = try RawHTTPClient(port: port)
-                client.send("GET \(path) HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                let client = try RawHTTPClient(port: port, sending: "GET \(path) HTTP/1.1\r\nHost: localhost\r\n\r\n")
                 return try client.readResponse()?.status
             }
         }

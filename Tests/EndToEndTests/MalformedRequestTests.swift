@@ -58,8 +58,7 @@ struct MalformedRequestTests {
         let port = herald.port
         try await RawHTTP.onThread {
             for (raw, status) in Self.requests {
-                let client = try RawHTTPClient(port: port)
-                client.send(raw)
+                let client = try RawHTTPClient(port: port, sending: raw)
                 let answer = String(decoding: try client.readToEnd(), as: UTF8.self)
                 let name = String(raw.prefix(80))
                 #expect(answer.hasPrefix("HTTP/1.1 \(status) "), "\(name): \(answer.prefix(80))")

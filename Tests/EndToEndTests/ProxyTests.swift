@@ -181,8 +181,7 @@ struct ProxyTests {
         let port = herald.port
         let statuses = try await RawHTTP.onThread {
             try ["PROXY TCP4 192.0.2.9 127.0.0.1 4660 80\r\n", ""].map { header in
-                let client = try RawHTTPClient(port: port, source: header.isEmpty ? 6 : 7)
-                client.send(header + Self.post)
+                let client = try RawHTTPClient(port: port, source: header.isEmpty ? 6 : 7, sending: header + Self.post)
                 return try client.readResponse()?.status
             }
         }

@@ -120,9 +120,7 @@ final class Fixture: Sendable {
     func client() throws -> RawHTTPClient { try RawHTTPClient(port: server.port) }
 
     func client(sending text: String) throws -> RawHTTPClient {
-        let client = try client()
-        client.send(text)
-        return client
+        try RawHTTPClient(port: server.port, sending: text)
     }
 
     /// Runs blocking work on a thread of its own.

@@ -42,8 +42,7 @@ struct HandshakeTests {
         func begin(_ count: Int) async throws {
             try await RawHTTP.onThread {
                 for _ in 0..<count {
-                    let client = try RawHTTPClient(port: port, source: 5)
-                    client.send("not TLS")
+                    let client = try RawHTTPClient(port: port, source: 5, sending: "not TLS")
                     _ = try? client.readToEnd()
                 }
             }
@@ -68,8 +67,7 @@ struct HandshakeTests {
         let port = fixture.server.port
         try await RawHTTP.onThread {
             for _ in 0..<40 {
-                let proxy = try RawHTTPClient(port: port, source: 5)
-                proxy.send("not TLS")
+                let proxy = try RawHTTPClient(port: port, source: 5, sending: "not TLS")
                 _ = try? proxy.readToEnd()
             }
         }

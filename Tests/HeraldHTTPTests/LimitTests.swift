@@ -91,8 +91,7 @@ struct LimitTests {
             #expect(recv(unread.descriptor, &byte, 1, Int32(MSG_PEEK)) == 1)
             let refused = try fixture.client(sending: get("/large"))
             #expect(try refused.readResponse()?.status == 503)
-            let other = try RawHTTPClient(port: fixture.server.port, source: 2)
-            other.send(get("/large"))
+            let other = try RawHTTPClient(port: fixture.server.port, source: 2, sending: get("/large"))
             #expect(try other.readResponse()?.body.count == 32_000_000)
         }
     }
@@ -271,8 +270,7 @@ struct LimitTests {
                     let client = try fixture.client(sending: start)
                     clients.append(client)
                 }
-                let asking = try RawHTTPClient(port: fixture.server.port, timeoutSeconds: 1)
-                asking.send(get("/asking"))
+                let asking = try RawHTTPClient(port: fixture.server.port, timeoutSeconds: 1, sending: get("/asking"))
                 var answer: RawHTTPResponse?
                 // Less than the time that anyone has.
                 for _ in 0..<8 where answer == nil {
@@ -302,8 +300,7 @@ struct LimitTests {
     @Test("so does a later request of a connection, within a second of its response")
     func laterRequestWithEnd() async throws {
         try await Fixture.run { fixture in
-            let client = try RawHTTPClient(port: fixture.server.port, timeoutSeconds: 20)
-            client.send(get("/1"))
+            let client = try RawHTTPClient(port: fixture.server.port, timeoutSeconds: 20, sending: get("/1"))
             #expect(try client.readResponse()?.text == "/1")
             fixture.advance(seconds: 5)
             client.sendLast(get("/2") + get("/3"))

@@ -62,8 +62,7 @@ struct ControlTests {
         let pair = try Pair()
         defer { pair.close() }
         let rest = try await RawHTTP.onThread { [receiver = pair.receiver] in
-            let client = try RawHTTPClient(port: receiver.port)
-            client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            let client = try RawHTTPClient(port: receiver.port, sending: "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
             #expect(try client.readResponse()?.status == 200)
             receiver.refuseConnections()
             return (try? client.readToEnd()) ?? []

@@ -12,8 +12,7 @@ struct ConversationTests {
         let receiver = try Receiver(script: script)
         defer { receiver.close() }
         let answers = try await RawHTTP.onThread {
-            let client = try RawHTTPClient(port: receiver.port)
-            client.send(text)
+            let client = try RawHTTPClient(port: receiver.port, sending: text)
             return try (0..<count).compactMap { _ in try client.readResponse(isToHead: isHead) }
         }
         return (answers, receiver.requests)
@@ -110,8 +109,7 @@ struct ConversationTests {
         let receiver = try Receiver()
         defer { receiver.close() }
         let (answer, rest) = try await RawHTTP.onThread {
-            let client = try RawHTTPClient(port: receiver.port)
-            client.send(text)
+            let client = try RawHTTPClient(port: receiver.port, sending: text)
             return (try client.readResponse(), try client.readToEnd())
         }
         #expect(answer?.status == status)

@@ -42,8 +42,7 @@ struct ReplyTests {
         let receiver = try Receiver { $0.path == "/held" ? .held(gate) : .status(200) }
         defer { receiver.close() }
         try await RawHTTP.onThread { [port = receiver.port] in
-            let client = try RawHTTPClient(port: port)
-            client.send("GET /held HTTP/1.1\r\nHost: x\r\n\r\n")
+            let client = try RawHTTPClient(port: port, sending: "GET /held HTTP/1.1\r\nHost: x\r\n\r\n")
             client.reset()
         }
         _ = await receiver.requests(1)
@@ -59,8 +58,7 @@ struct ReplyTests {
             let receiver = try Receiver { $0.path == "/endless" ? reply : .status(200) }
             defer { receiver.close() }
             try await RawHTTP.onThread { [port = receiver.port] in
-                let client = try RawHTTPClient(port: port)
-                client.send("GET /endless HTTP/1.1\r\nHost: x\r\n\r\n")
+                let client = try RawHTTPClient(port: port, sending: "GET /endless HTTP/1.1\r\nHost: x\r\n\r\n")
                 #expect(try client.readResponse()?.status == 200)
             }
             #expect(try await status(receiver.port, "/") == 200)
@@ -81,8 +79,7 @@ struct ReplyTests {
                 let broken = try RawHTTPClient(port: port)
                 #expect(try broken.readToEnd().isEmpty)
             }
-            let served = try RawHTTPClient(port: port)
-            served.send("GET /served HTTP/1.1\r\nHost: x\r\n\r\n")
+            let served = try RawHTTPClient(port: port, sending: "GET /served HTTP/1.1\r\nHost: x\r\n\r\n")
             #expect(try served.readResponse()?.status == 200)
         }
         #expect(receiver.requests.map(\.path) == ["/served"])
@@ -98,8 +95,7 @@ struct ReplyTests {
         try await RawHTTP.onThread { [port = receiver.port] in
             for _ in 0..<5 {
                 let first = try RawHTTPClient(port: port)
-                let second = try RawHTTPClient(port: port)
-                second.send("GET /second HTTP/1.1\r\nHost: x\r\n\r\n")
+                let second = try RawHTTPClient(port: port, sending: "GET /second HTTP/1.1\r\nHost: x\r\n\r\n")
                 first.send("GET /first HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
                 #expect(try first.readResponse()?.status == 200)
                 #expect(try second.readResponse()?.status == 200)

@@ -67,8 +67,7 @@ struct ScriptTests {
         let receiver = try Receiver(script: try ScriptedReplies().reply)
         defer { receiver.close() }
         let rest = try await RawHTTP.onThread {
-            let client = try RawHTTPClient(port: receiver.port)
-            client.send("GET /stale HTTP/1.1\r\nHost: x\r\n\r\n")
+            let client = try RawHTTPClient(port: receiver.port, sending: "GET /stale HTTP/1.1\r\nHost: x\r\n\r\n")
             #expect(try client.readResponse()?.status == 200)
             client.send("GET /stale HTTP/1.1\r\nHost: x\r\n\r\n")
             return try client.readToEnd()

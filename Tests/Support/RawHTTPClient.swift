@@ -57,6 +57,14 @@ public final class RawHTTPClient {
         if result != 0 { throw Failure.connect(errno) }
     }
 
+    /// Connects, and sends the text.
+    public convenience init(
+        port: UInt16, timeoutSeconds: Int = Int(patience), source: UInt8 = 1, sending text: String
+    ) throws {
+        try self.init(port: port, timeoutSeconds: timeoutSeconds, source: source)
+        send(text)
+    }
+
     deinit { Glibc.close(descriptor) }
 
     /// False if the other side has gone.

@@ -13,8 +13,7 @@ public enum RawHTTP {
     /// - Returns: `nil` if the connection ends without a response.
     public static func response(to request: String, port: UInt16) async throws -> RawHTTPResponse? {
         try await onThread {
-            let client = try RawHTTPClient(port: port)
-            client.send(request)
+            let client = try RawHTTPClient(port: port, sending: request)
             return try client.readResponse()
         }
     }

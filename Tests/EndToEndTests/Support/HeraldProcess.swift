@@ -136,8 +136,7 @@ final class HeraldProcess: Sendable {
     /// These bytes, on a connection of its own.
     func sendRaw(_ text: String, isHead: Bool = false) async throws -> Answer {
         try await RawHTTP.onThread { [port] in
-            let client = try RawHTTPClient(port: port)
-            client.send(text)
+            let client = try RawHTTPClient(port: port, sending: text)
             guard let response = try client.readResponse(isToHead: isHead) else {
                 throw HeraldFailure(what: "no answer to \(text.prefix(80))")
             }
