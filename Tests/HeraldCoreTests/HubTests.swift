@@ -330,11 +330,8 @@ struct HubTests {
             })
         for number in 1...5 {
             let settings = WebhookSettings.made("https://receiver.example/\(number)") { $0.maxInFlight = number * 3 }
-            await withCheckedContinuation { continuation in
-                hub.submit(
-                    RegistryWrite(action: .register(.init(settings: settings, secret: .test))) { _ in
-                        continuation.resume()
-                    })
+            await hub.result(of: RegistryWrite.self) {
+                RegistryWrite(action: .register(.init(settings: settings, secret: .test)), completion: $0)
             }
         }
         try await withThrowingTaskGroup(of: Void.self) { group in

@@ -125,11 +125,8 @@ struct MetricsTests {
         let hub = try Hub.inMemory(store: store, configuration: configuration)
         defer { hub.stop(grace: 0) }
         let settings = WebhookSettings.made("") { $0.kind = .pull }
-        await withCheckedContinuation { continuation in
-            hub.submit(
-                RegistryWrite(action: .register(.init(settings: settings, secret: .test))) { _ in
-                    continuation.resume()
-                })
+        await hub.result(of: RegistryWrite.self) {
+            RegistryWrite(action: .register(.init(settings: settings, secret: .test)), completion: $0)
         }
         let drafts = (1...200).map { EventDraft(event: Event("a.x", id: "e\($0)", time: 1), mayExist: false) }
         _ = try await hub.publish(drafts)

@@ -26,8 +26,8 @@ struct PendingTests {
     }
 
     private func change(_ bench: HubBench, _ id: String, _ action: PendingWrite.Action) async -> HubError? {
-        let result = await withCheckedContinuation { continuation in
-            bench.hub.submit(PendingWrite(id: id, action: action) { continuation.resume(returning: $0) })
+        let result = await bench.hub.result(of: PendingWrite.self) {
+            PendingWrite(id: id, action: action, completion: $0)
         }
         switch result {
         case .done(let outcome): return outcome.error

@@ -16,11 +16,19 @@ struct SharedHubTests {
     }
 
     private func administer(_ bench: HubBench, _ action: AccessWrite.Action) async -> AccessWrite.Outcome? {
-        let result = await withCheckedContinuation { continuation in
-            bench.hub.submit(AccessWrite(hasOperatorKey: true, action: action) { continuation.resume(returning: $0) })
+        let result = await bench.hub.result(of: AccessWrite.self) {
+            AccessWrite(hasOperatorKey: true, action: action, completion: $0)
         }
         if case .done(let outcome) = result { return outcome }
         return nil
+    }
+
+    private func addApp(_ bench: HubBench, _ id: String, _ settings: App.Settings) async throws -> App {
+        let result = await bench.hub.result(of: AppWrite.self) {
+            AppWrite(action: .add(id: id, settings), completion: $0)
+        }
+        guard case .done(.added(let app)) = result else { throw Unexpected("\(result)") }
+        return app
     }
 
     private func catchUp(_ bench: HubBench) async {
@@ -183,33 +191,26 @@ struct SharedHubTests {
         let session = Session(digest: [2], kind: .session, app: .default, key: "key_1", expiresAt: .max)
         _ = await administer(a, .addKey(key))
         _ = await administer(a, .open(session))
-        let apps = await withCheckedContinuation { continuation in
-            a.hub.submit(AppWrite(action: .add(id: "app_1", .init(name: "one"))) { continuation.resume(returning: $0) })
-        }
-        guard case .done(.added(let app)) = apps else { throw Unexpected("no app") }
-        let types = await withCheckedContinuation { continuation in
-            a.hub.submit(
-                EventTypeWrite(type: "a.b", action: .set(.init())) { continuation.resume(returning: $0) })
+        let app = try await addApp(a, "app_1", .init(name: "one"))
+        let types = await a.hub.result(of: EventTypeWrite.self) {
+            EventTypeWrite(type: "a.b", action: .set(.init()), completion: $0)
         }
         guard case .done(.added) = types else { throw Unexpected("no type") }
         await catchUp(b)
         #expect(b.hub.committed.keys.entry(id: "key_1") != nil && b.hub.committed.sessions.find([2], at: 0) != nil)
         #expect(b.hub.committed.apps.find("one") == app && b.hub.committed.catalogue.summary(.default, "a.b") != nil)
         _ = await administer(b, .revokeKey(id: "key_1"))
-        await withCheckedContinuation { continuation in
-            b.hub.submit(AppWrite(action: .remove(id: "app_1", ifVersion: nil)) { _ in continuation.resume() })
+        await b.hub.result(of: AppWrite.self) {
+            AppWrite(action: .remove(id: "app_1", ifVersion: nil), completion: $0)
         }
-        await withCheckedContinuation { continuation in
-            b.hub.submit(EventTypeWrite(type: "a.b", action: .remove) { _ in continuation.resume() })
+        await b.hub.result(of: EventTypeWrite.self) {
+            EventTypeWrite(type: "a.b", action: .remove, completion: $0)
         }
         await catchUp(a)
         #expect(a.hub.committed.keys.isEmpty && a.hub.committed.sessions.find([2], at: 0) == nil)
         #expect(a.hub.committed.apps.find("one") == nil && a.hub.committed.catalogue.summary(.default, "a.b") == nil)
         // Its key is used, wherever the next one is made.
-        let next = await withCheckedContinuation { continuation in
-            a.hub.submit(AppWrite(action: .add(id: "app_2", .init(name: "one"))) { continuation.resume(returning: $0) })
-        }
-        guard case .done(.added(let second)) = next else { throw Unexpected("no app") }
+        let second = try await addApp(a, "app_2", .init(name: "one"))
         #expect(second.key.rawValue == app.key.rawValue + 1)
         for bench in [a, b] { await bench.stop() }
     }
@@ -217,11 +218,7 @@ struct SharedHubTests {
     @Test("what one hub accepts for an app with a limit uses up the allowance that the other one has")
     func rates() async throws {
         let (a, b) = try pair()
-        let settings = App.Settings(name: "one", eventsPerSecond: 5)
-        let result = await withCheckedContinuation { continuation in
-            a.hub.submit(AppWrite(action: .add(id: "app_1", settings)) { continuation.resume(returning: $0) })
-        }
-        guard case .done(.added(let app)) = result else { throw Unexpected("no app") }
+        let app = try await addApp(a, "app_1", App.Settings(name: "one", eventsPerSecond: 5))
         // As many as it may post in 100 seconds, at once.
         let drafts = (0..<500).map { EventDraft(event: Event("a.b", id: "e\($0)", app: app.key), mayExist: true) }
         guard case .done = await a.publish(drafts, app: app.key) else { throw Unexpected("not accepted") }

@@ -26,11 +26,8 @@ struct PullLineTests {
         _ = try await bench.post("order.paid", id: "e0")
         let lease = try #require(try await pull(delegate, pulls).lease)
         let failed = PullWrite.Failed(id: "e0", retryAfter: nil, reason: "no stock")
-        await withCheckedContinuation { continuation in
-            bench.hub.submit(
-                PullWrite(delegateID: delegate.id, action: .acknowledge(lease: lease.id, failed: [failed])) { _ in
-                    continuation.resume()
-                })
+        await bench.hub.result(of: PullWrite.self) {
+            PullWrite(delegateID: delegate.id, action: .acknowledge(lease: lease.id, failed: [failed]), completion: $0)
         }
         // It waits for the retry.
         async let waiting = pull(delegate, pulls, seconds: 600)

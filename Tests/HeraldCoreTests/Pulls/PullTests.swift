@@ -41,11 +41,16 @@ struct PullTests {
         }
     }
 
-    private func write(_ delegate: WebhookDelegate, _ action: PullWrite.Action) async throws -> PullWrite.Outcome {
-        let result = await withCheckedContinuation { continuation in
-            bench.hub.submit(PullWrite(delegateID: delegate.id, action: action) { continuation.resume(returning: $0) })
+    private func result(
+        _ delegate: WebhookDelegate, _ action: PullWrite.Action
+    ) async -> WriteResult<PullWrite.Outcome> {
+        await bench.hub.result(of: PullWrite.self) {
+            PullWrite(delegateID: delegate.id, action: action, completion: $0)
         }
-        guard case .done(let outcome) = result else { throw HubError.busy }
+    }
+
+    private func write(_ delegate: WebhookDelegate, _ action: PullWrite.Action) async throws -> PullWrite.Outcome {
+        guard case .done(let outcome) = await result(delegate, action) else { throw HubError.busy }
         return outcome
     }
 
@@ -67,11 +72,8 @@ struct PullTests {
 
     /// - Parameter count: the deliveries that the request makes.
     private func redeliver(_ event: String, to delegate: WebhookDelegate, count: Int = 1) async throws {
-        let result = await withCheckedContinuation { continuation in
-            bench.hub.submit(
-                DeliveryWrite(action: .redeliverEvent(id: event, delegateID: delegate.id)) {
-                    continuation.resume(returning: $0)
-                })
+        let result = await bench.hub.result(of: DeliveryWrite.self) {
+            DeliveryWrite(action: .redeliverEvent(id: event, delegateID: delegate.id), completion: $0)
         }
         guard case .done(.count(count)) = result else { throw HubError.busy }
     }
@@ -530,12 +532,7 @@ struct PullTests {
             PullWrite.Failed(id: "e0", retryAfter: .max),
             PullWrite.Failed(id: "e0", retryAfter: -1, reason: String(repeating: "x", count: 201)),
         ]
-        let result = await withCheckedContinuation { continuation in
-            bench.hub.submit(
-                PullWrite(delegateID: delegate.id, action: .acknowledge(lease: lease.id, failed: failed)) {
-                    continuation.resume(returning: $0)
-                })
-        }
+        let result = await result(delegate, .acknowledge(lease: lease.id, failed: failed))
         guard case .refused(.invalid(let errors)) = result else { throw Unexpected("\(result)") }
         #expect(errors.map(\.pointer) == ["/failed/0/retry_after", "/failed/1/retry_after", "/failed/1/reason"])
         #expect(try await acknowledge(run, of: delegate)?.acknowledged == 1)
