@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Conventions of every response", .timeLimit(.minutes(20)), .serialized)
 struct ConventionTests {
-    @Test("every response has a request id, and a problem repeats it")
+    @Test("every response has a request id; a problem has the format of RFC 9457, and repeats the id")
     func requestIDs() async throws {
         let herald = try await HeraldProcess.start()
         let good = try await herald.get("/v1/events")
@@ -15,29 +15,19 @@ struct ConventionTests {
         #expect(bad.string("request_id") == id)
         #expect(good.header("cache-control") == "no-store")
         #expect(good.header("content-type") == "application/json")
+        #expect(bad.status == 404 && bad.integer("status") == 404 && bad.problem == "not-found")
+        #expect(bad.string("title")?.isEmpty == false && bad.string("detail")?.isEmpty == false)
     }
 
-    @Test("a problem has the format of RFC 9457")
-    func problemShape() async throws {
+    @Test("a body that is not strict JSON gets 400")
+    func malformedJSON() async throws {
         let herald = try await HeraldProcess.start()
-        let answer = try await herald.get("/v1/nothing")
-        #expect(answer.status == 404)
-        #expect(answer.problem == "not-found")
-        #expect(answer.integer("status") == 404)
-        #expect(answer.string("title")?.isEmpty == false)
-        #expect(answer.string("detail")?.isEmpty == false)
-    }
-
-    @Test(
-        "a body that is not strict JSON gets 400",
-        arguments: [
+        for body in [
             "", "{", "{\"type\":\"a\",}", "{\"type\":\"a\",\"type\":\"b\"}", "{} {}", "\u{FEFF}{}", "{\"n\":NaN}",
-        ])
-    func malformedJSON(body: String) async throws {
-        let herald = try await HeraldProcess.start()
-        let answer = try await herald.post("/v1/events", body)
-        #expect(answer.status == 400)
-        #expect(answer.problem == "malformed-json")
+        ] {
+            let answer = try await herald.post("/v1/events", body)
+            #expect(answer.status == 400 && answer.problem == "malformed-json", "\(body): \(answer.text)")
+        }
     }
 
     @Test("all invalid fields of a registration are reported at once, and nothing is registered")
@@ -60,12 +50,13 @@ struct ConventionTests {
         #expect(try await herald.get("/v1/delegates?kind=webhook").data.isEmpty)
     }
 
-    @Test("an unknown or read-only field is refused", arguments: ["typo", "id", "status", "lag"])
-    func unknownFields(name: String) async throws {
+    @Test("an unknown or read-only field is refused")
+    func unknownFields() async throws {
         let herald = try await HeraldProcess.start()
-        let answer = try await herald.post("/v1/delegates", #"{"url": "http://127.0.0.1:9/", "\#(name)": null}"#)
-        #expect(answer.status == 422)
-        #expect(answer.errors == ["/" + name])
+        for name in ["typo", "id", "status", "lag"] {
+            let answer = try await herald.post("/v1/delegates", #"{"url": "http://127.0.0.1:9/", "\#(name)": null}"#)
+            #expect(answer.status == 422 && answer.errors == ["/" + name], "\(name): \(answer.text)")
+        }
     }
 
     @Test("an unknown parameter is refused, and nothing is changed")
@@ -76,24 +67,6 @@ struct ConventionTests {
         #expect(try await herald.send("DELETE", "/v1/delegates?all=true&kind=webhook").errors == ["kind"])
         #expect(try await herald.get("/v1/events").data.isEmpty)
         #expect(try await herald.get("/v1/delegates?kind=webhook").data.count == 1)
-    }
-
-    @Test("a client that waits for 100 Continue gets it; one that announces too large a body gets the refusal instead")
-    func expectContinue() async throws {
-        let herald = try await HeraldProcess.start()
-        let statuses = try await RawHTTP.onThread { [port = herald.port] in
-            let head = "POST /v1/events HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-            let patient = try RawHTTPClient(port: port)
-            patient.send(head + "Content-Length: 12\r\nExpect: 100-continue\r\n\r\n")
-            var statuses = [try patient.readResponse()?.status]
-            patient.send(#"{"type":"a"}"#)
-            statuses.append(try patient.readResponse()?.status)
-            let greedy = try RawHTTPClient(port: port)
-            greedy.send(head + "Content-Length: 300000\r\nExpect: 100-continue\r\n\r\n")
-            statuses.append(try greedy.readResponse()?.status)
-            return statuses
-        }
-        #expect(statuses == [100, 202, 413])
     }
 
     @Test("an unknown member of an event, also with special characters in its name, is reported by pointer")
@@ -115,7 +88,8 @@ struct ConventionTests {
             #expect(answer.status == 422, "\(query)")
             #expect(answer.errors == [name], "\(query)")
         }
-        #expect(try await herald.get("/v1/events?type=%zz").status == 400)
+        #expect(try await herald.get("/v1/events?typo=1&type=a&type=b&other=2").errors == ["typo", "type", "other"])
+        #expect(try await herald.get("/v1/delegates?cursor=garbage").errors == ["cursor"])
     }
 
     @Test("HEAD responds like GET without a body")
@@ -196,16 +170,12 @@ struct ConventionTests {
     func safeHeaders() async throws {
         let herald = try await HeraldProcess.start()
         let host = "Host: localhost\r\n"
-        let post = "POST /v1/events HTTP/1.1\r\n\(host)Content-Type: application/json\r\n"
         let requests = [
             ("GET /v1/events HTTP/1.1\r\n\(host)\r\n", 200),
             ("GET /v1/nothing HTTP/1.1\r\n\(host)\r\n", 404),
             ("PUT /v1/events HTTP/1.1\r\n\(host)\r\n", 405),
             ("GET /v1/events HTTP/1.1\r\n\(host)\(host)\r\n", 400),
             ("GET /v1/events HTTP/1.1\r\nHost: evil.example\r\n\r\n", 421),
-            ("\(post)Content-Length: 99999999\r\n\r\n", 413),
-            ("\(post)Transfer-Encoding: chunked\r\n\r\n2\n{}\r\n0\r\n\r\n", 400),
-            ("BREW / HTTP/1.1\r\n\(host)\r\n", 501),
         ]
         for (request, status) in requests {
             let answer = try await herald.sendRaw(request)
@@ -273,37 +243,25 @@ struct ConventionTests {
         }
     }
 
-    @Test(
-        "an ambiguous path gets 400",
-        arguments: [
-            "/v1/delegates/%2e%2e", "/v1/delegates/..", "/v1/delegates/a%2fb", "/v1/delegates/a%5Cb",
-            "/v1/delegates/a%00b", "/v1/delegates/a%zz", "/v1/delegates/%ff",
-        ])
-    func doubtfulPaths(path: String) async throws {
+    @Test("an ambiguous path gets 400, an invalid percent-escape is reported as such, a similar path gets 404")
+    func doubtfulPaths() async throws {
         let herald = try await HeraldProcess.start()
-        #expect(try await herald.get(path).status == 400)
-    }
-
-    @Test(
-        "an invalid percent-escape is reported as such",
-        arguments: [
+        for (path, detail) in [
+            ("/v1/delegates/%2e%2e", ""), ("/v1/delegates/..", ""), ("/v1/delegates/a%2fb", ""),
+            ("/v1/delegates/a%5Cb", ""), ("/v1/delegates/%ff", ""), ("/v1/events?type=%zz", ""),
             ("/v1/delegates/a%00b", "The path has %00, the character NUL"),
             ("/v1/events?type=a%00b", "The query has %00, the character NUL"),
             ("/v1/delegates/a%zz", "The path has a % without two hexadecimal digits"),
             ("/v1/events?type=%ff", "The query is not UTF-8"),
-        ])
-    func escapes(path: String, detail: String) async throws {
-        let answer = try await HeraldProcess.start().get(path)
-        #expect(answer.status == 400)
-        #expect(answer.string("detail")?.hasPrefix(detail) == true)
-    }
-
-    @Test(
-        "a path that resembles an existing one gets 404",
-        arguments: ["/v1/events/", "//v1/events", "/V1/events", "/v1/delegates//pause", "/v1/%65vents", "//", "/v1"])
-    func otherPaths(path: String) async throws {
-        let herald = try await HeraldProcess.start()
-        #expect(try await herald.get(path).status == 404)
+        ] {
+            let answer = try await herald.get(path)
+            #expect(answer.status == 400 && answer.string("detail")?.hasPrefix(detail) == true, "\(answer.text)")
+        }
+        for path in [
+            "/v1/events/", "//v1/events", "/V1/events", "/v1/delegates//pause", "/v1/%65vents", "//", "/v1",
+        ] {
+            #expect(try await herald.get(path).status == 404, "\(path)")
+        }
     }
 
     @Test("health, readiness, metrics and the API description are served")
@@ -322,30 +280,15 @@ struct ConventionTests {
         #expect(try await herald.get("/problems/none").status == 404)
     }
 
-    @Test("sequential and pipelined requests work on one connection")
-    func connectionReuse() async throws {
+    @Test("a body with a content coding is refused, and the response says what is accepted")
+    func codings() async throws {
         let herald = try await HeraldProcess.start()
-        let statuses = try await RawHTTP.onThread { [port = herald.port] in
-            let client = try RawHTTPClient(port: port)
-            let request = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
-            client.send(request)
-            var statuses = [try client.readResponse()?.status]
-            client.send(request + request + request)
-            for _ in 0..<3 { statuses.append(try client.readResponse()?.status) }
-            return statuses
-        }
-        #expect(statuses == [200, 200, 200, 200])
-    }
-
-    @Test(
-        "a body with a content coding is refused, and the response says what is accepted",
-        arguments: ["gzip", "aes128gcm", "gzip, identity", "br"])
-    func codings(coding: String) async throws {
-        let herald = try await HeraldProcess.start()
-        let coded = ["Content-Encoding": coding]
-        for (method, path) in [("POST", "/v1/events"), ("PUT", "/v1/event-types/a"), ("PATCH", "/v1/delegates/x")] {
-            let refused = try await herald.send(method, path, #"{"type": "a"}"#, coded)
-            #expect(refused.status == 415 && refused.header("accept-encoding") == "identity", "\(method)")
+        for (method, path, coding) in [
+            ("POST", "/v1/events", "gzip"), ("POST", "/v1/events", "aes128gcm"), ("POST", "/v1/events", "br"),
+            ("PUT", "/v1/event-types/a", "gzip, identity"), ("PATCH", "/v1/delegates/x", "gzip"),
+        ] {
+            let refused = try await herald.send(method, path, #"{"type": "a"}"#, ["Content-Encoding": coding])
+            #expect(refused.status == 415 && refused.header("accept-encoding") == "identity", "\(method) \(coding)")
         }
         let plain = try await herald.post("/v1/events", #"{"type": "a"}"#, ["Content-Encoding": "Identity"])
         #expect(plain.status == 202)

@@ -79,6 +79,7 @@ struct RegistrationTests {
         #expect(second.status == 200 && second.id == first.id, "\(second.text)")
         let patched = try await herald.send("PATCH", "/v1/delegates/\(first.id)", "{\(reordered)}")
         #expect(patched.status == 200 && patched.header("etag") == first.header("etag"), "\(patched.text)")
+        #expect(patched.string("updated_at") == first.string("updated_at"))
         let other = try await herald.post("/v1/delegates", #"{"url": "http://127.0.0.1:9/a"}"#)
         #expect(other.status == 409)
         #expect(other.problem == "conflict")
@@ -126,19 +127,17 @@ struct RegistrationTests {
         #expect(same.id == created.id)
     }
 
-    @Test(
-        "an invalid URL, or one with parts that callbacks don't need, is refused",
-        arguments: [
+    @Test("an invalid URL, or one with parts that callbacks don't need, is refused")
+    func badURLs() async throws {
+        let herald = try await HeraldProcess.start()
+        for url in [
             "", "nonsense", "ftp://127.0.0.1/", "file:///etc/passwd", "http://user@127.0.0.1/", "http://u:p@127.0.0.1/",
             "http://127.0.0.1/#f", "http:///x", "http://127.0.0.1:0/", "http://127.0.0.1:65536/", "http://a..b/",
-            "http://127.0.0.1/\\", "javascript:alert(1)", "//127.0.0.1/",
-        ])
-    func badURLs(url: String) async throws {
-        let herald = try await HeraldProcess.start()
-        let escaped = url.split(separator: "\\", omittingEmptySubsequences: false).joined(separator: "\\\\")
-        let answer = try await herald.post("/v1/delegates", #"{"url": "\#(escaped)"}"#)
-        #expect(answer.status == 422, "\(answer.text)")
-        #expect(answer.errors == ["/url"])
+            #"http://127.0.0.1/\\"#, "javascript:alert(1)", "//127.0.0.1/",
+        ] {
+            let answer = try await herald.post("/v1/delegates", #"{"url": "\#(url)"}"#)
+            #expect(answer.status == 422 && answer.errors == ["/url"], "\(url): \(answer.text)")
+        }
     }
 
     @Test("a forbidden address is refused in every notation, and the response names the rule")
