@@ -3,9 +3,19 @@ import HeraldReceiver
 import HeraldTestSupport
 import Testing
 
-// One browser at a time here, and one in OperatorDashboardTests: eight at once would take the processors from all others.
+// One browser at a time here, and in each suite of OperatorDashboardTests: eight at once would take the processors from all others.
 @Suite("The dashboard", .serialized, .timeLimit(.minutes(20)))
 struct DashboardTests {
+    // The longest test of all: it begins first.
+    @Test("every page and action works in a browser", .enabled(if: Dashboard.hasBrowser))
+    func browser() async throws {
+        let herald = try await HeraldProcess.start()
+        let receiver = try herald.receiver { $0.path.hasPrefix("/broken") ? .status(503) : .status(204) }
+        try await Dashboard.drive(
+            "dashboard.py", "http://127.0.0.1:\(herald.port)", String(receiver.url("").prefix { $0 != "?" }))
+        #expect(herald.process.end == nil)
+    }
+
     @Test(
         "the page has a policy that forbids content from elsewhere, and is cached by its version")
     func page() async throws {
@@ -50,15 +60,6 @@ struct DashboardTests {
         #expect(bytes < 192 * 1024)
         #expect(try await herald.get("/dashboard/passwords.txt").problem == "not-found")
         #expect(try await herald.get("/dashboard/../openapi.yaml").status == 400)
-    }
-
-    @Test("every page and action works in a browser", .enabled(if: Dashboard.hasBrowser))
-    func browser() async throws {
-        let herald = try await HeraldProcess.start()
-        let receiver = try herald.receiver { $0.path.hasPrefix("/broken") ? .status(503) : .status(204) }
-        try await Dashboard.drive(
-            "dashboard.py", "http://127.0.0.1:\(herald.port)", String(receiver.url("").prefix { $0 != "?" }))
-        #expect(herald.process.end == nil)
     }
 
     @Test("twelve daily tasks take four steps each, by keyboard alone", .enabled(if: Dashboard.hasBrowser))

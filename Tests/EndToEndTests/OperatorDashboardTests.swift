@@ -4,8 +4,9 @@ import HeraldReceiver
 import HeraldTestSupport
 import Testing
 
-// One browser at a time, as in DashboardTests.
-@Suite("The dashboard for operators and apps, and of other servers", .serialized, .timeLimit(.minutes(20)))
+// One browser at a time in each of these suites, as in DashboardTests. Each test of a suite waits for a place among all other
+// tests: so in one suite, the last ones would run when there is nothing else to run.
+@Suite("The dashboard for operators and apps", .serialized, .timeLimit(.minutes(20)))
 struct OperatorDashboardTests {
     @Test("event types, keys, apps, changes and storage are shown and changed", .enabled(if: Dashboard.hasBrowser))
     func operators() async throws {
@@ -38,7 +39,10 @@ struct OperatorDashboardTests {
             "hostile.py", "http://127.0.0.1:\(herald.port)", String(receiver.url("").prefix { $0 != "?" }))
         #expect(herald.process.end == nil)
     }
+}
 
+@Suite("The dashboard of large and of other servers", .serialized, .timeLimit(.minutes(20)))
+struct ServerDashboardTests {
     @Test("a server with many delegates and events is shown without gaps", .enabled(if: Dashboard.hasBrowser))
     func scale() async throws {
         try await Dashboard.drive("scale.py", try Binary.path())
@@ -52,18 +56,6 @@ struct OperatorDashboardTests {
     @Test("it works below a path of a proxy", .enabled(if: Dashboard.hasBrowser))
     func prefix() async throws {
         try await Dashboard.drive("prefix.py", try Binary.path())
-    }
-
-    @Test("live views update by themselves, and continue after the server was down", .enabled(if: Dashboard.hasBrowser))
-    func healing() async throws {
-        let receiver = try Receiver { _ in .status(204) }
-        defer { receiver.close() }
-        try await Dashboard.drive("healing.py", try Binary.path(), receiver.url("/"))
-    }
-
-    @Test("no refusal for the time being ends a browser's EventSource for good", .enabled(if: Dashboard.hasBrowser))
-    func eventSources() async throws {
-        try await Dashboard.drive("eventsource.py", try Binary.path())
     }
 
     @Test("several servers that share a database are listed with their shards", .enabled(if: Dashboard.hasBrowser))
@@ -84,5 +76,20 @@ struct OperatorDashboardTests {
         .enabled(if: Dashboard.hasBrowser))
     func foreign() async throws {
         try await Dashboard.drive("foreign.py", try Binary.path())
+    }
+}
+
+@Suite("The live dashboard", .serialized, .timeLimit(.minutes(20)))
+struct LiveDashboardTests {
+    @Test("live views update by themselves, and continue after the server was down", .enabled(if: Dashboard.hasBrowser))
+    func healing() async throws {
+        let receiver = try Receiver { _ in .status(204) }
+        defer { receiver.close() }
+        try await Dashboard.drive("healing.py", try Binary.path(), receiver.url("/"))
+    }
+
+    @Test("no refusal for the time being ends a browser's EventSource for good", .enabled(if: Dashboard.hasBrowser))
+    func eventSources() async throws {
+        try await Dashboard.drive("eventsource.py", try Binary.path())
     }
 }
