@@ -165,19 +165,19 @@ struct ClientConfigurationTests {
         #expect(!(try await client.run("export", "--app", "shop").text.contains("\"apps\"")))
     }
 
-    @Test(
-        "a file that is wrong is refused before anything is done",
-        arguments: [
+    @Test("a file that is wrong is refused before anything is done")
+    func wrong() async throws {
+        let client = Client(try await HeraldProcess.start())
+        for (file, reason) in [
             ("{", "is not JSON"), ("[]", "must be an object"), (#"{"webhooks": []}"#, "webhooks is not a member"),
             (#"{"delegates": {}}"#, "must be an array"), (#"{"delegates": [{"rate_limit": 1}]}"#, "\"url\""),
             (#"{"delegates": [{"url": "https://a.example/", "secret": "x"}]}"#, "\"secret\""),
             (#"{"delegates": [{"url": "https://a.example/"}, {"url": "https://a.example/"}]}"#, "twice"),
-        ])
-    func wrong(file: String, reason: String) async throws {
-        let client = Client(try await HeraldProcess.start())
-        let text = file.replacing(#"{"delegates": ["#, with: #"{"event_types": [{"type": "a.b"}], "delegates": ["#)
-        let result = try await client.run("apply", "-", input: text)
-        #expect(result.end == .exited(65) && result.text.contains(reason), "\(result.text)")
+        ] {
+            let text = file.replacing(#"{"delegates": ["#, with: #"{"event_types": [{"type": "a.b"}], "delegates": ["#)
+            let result = try await client.run("apply", "-", input: text)
+            #expect(result.end == .exited(65) && result.text.contains(reason), "\(result.text)")
+        }
         #expect(try await client.run("event-types", "list").text == "No types have a description.")
     }
 

@@ -49,9 +49,10 @@ struct RecipeTests {
         #expect(!herald.process.text.contains("hush-hush"))
     }
 
-    @Test(
-        "what is wrong with a recipe is 422, with the pointers of all errors",
-        arguments: [
+    @Test("what is wrong with a recipe is 422, with the pointers of all errors")
+    func refusals() async throws {
+        let herald = try await HeraldProcess.start()
+        for (recipe, pointers) in [
             (#"[]"#, ["/request"]), (#"{"colour": 1}"#, ["/request/colour"]),
             (#"{"preset": "none"}"#, ["/request/preset"]), (#"{"method": "GET"}"#, ["/request/method"]),
             (#"{"path": "a", "query": {"q": 1}}"#, ["/request/path", "/request/query/q"]),
@@ -89,15 +90,13 @@ struct RecipeTests {
             ),
             (#"{"success": {"data": {"ok": [true]}}}"#, ["/request/success"]),
             (#"{"success": {"body": {"ok": []}}}"#, ["/request/success/body/ok"]),
-        ])
-    func refusals(recipe: String, pointers: [String]) async throws {
-        let herald = try await HeraldProcess.start()
-        let answer = try await herald.post("/v1/delegates", #"{"url": "http://127.0.0.1:9/", "request": \#(recipe)}"#)
-        #expect(answer.status == 422, "\(answer.text)")
-        #expect(Set(answer.errors) == Set(pointers), "\(answer.text)")
-        let preview = try await herald.post(
-            "/v1/delegates/preview", #"{"url": "http://127.0.0.1:9/", "request": \#(recipe)}"#)
-        #expect(preview.status == 422)
+        ] as [(String, [String])] {
+            let body = #"{"url": "http://127.0.0.1:9/", "request": \#(recipe)}"#
+            let answer = try await herald.post("/v1/delegates", body)
+            #expect(answer.status == 422, "\(answer.text)")
+            #expect(Set(answer.errors) == Set(pointers), "\(answer.text)")
+            #expect(try await herald.post("/v1/delegates/preview", body).status == 422, "\(recipe)")
+        }
         #expect(try await herald.get("/v1/delegates?kind=webhook").data.isEmpty)
     }
 
