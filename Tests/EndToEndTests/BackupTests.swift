@@ -25,8 +25,7 @@ struct BackupTests {
         #expect(try await Binary.run(["restore", folder + "/a.backup", "--data", restored]).end == .exited(73))
         let next = try await HeraldProcess.start(data: restored)
         #expect(try await next.get("/v1/delegates/\(id)").status == 200)
-        let event = try await next.publish()
-        _ = try await next.deliveries(of: event, "delivered")
+        _ = try await next.deliveries(of: try await next.publish(), "delivered")
         #expect(try await next.stop() == .exited(0))
     }
 

@@ -82,8 +82,7 @@ struct CallbackProxyTests {
         ] {
             let herald = try await HeraldProcess.start(["--callback-proxy", url])
             let delegate = try await herald.register(receiver.url(), #""retry_schedule": []"#).id
-            let event = try await herald.publish()
-            _ = try await herald.deliveries(of: event, "exhausted")
+            _ = try await herald.deliveries(of: try await herald.publish(), "exhausted")
             let attempt = try #require(try await herald.get("/v1/delegates/\(delegate)/attempts").data.first)
             #expect(attempt["error"]?.string == "connection_failed", "\(attempt)")
             #expect(attempt["detail"]?.string?.contains(words) == true, "\(attempt)")
@@ -102,8 +101,7 @@ struct CallbackProxyTests {
         let receiver = try herald.receiver { _ in .status(204) }
         _ = try await herald.register("http://localhost:\(receiver.port)/")
         _ = try await herald.register("http://127.0.0.1:\(receiver.port)/direct")
-        let event = try await herald.publish()
-        _ = try await herald.deliveries(of: event, "delivered", "delivered")
+        _ = try await herald.deliveries(of: try await herald.publish(), "delivered", "delivered")
         try await eventually("the proxy prints it") {
             proxy.targets == ["CONNECT 127.0.0.1:\(receiver.port) user:pass-1"]
         }

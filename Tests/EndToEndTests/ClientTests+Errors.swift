@@ -28,8 +28,7 @@ struct ClientErrorTests {
         let herald = try await HeraldProcess.start()
         let receiver = try herald.receiver { _ in .status(503) }
         _ = try await herald.register(receiver.url(), #""retry_schedule": [86400]"#)
-        let event = try await herald.publish()
-        _ = try await herald.deliveries(of: event, "retrying")
+        _ = try await herald.deliveries(of: try await herald.publish(), "retrying")
         let client = Client(herald)
         let none = try await client.run("deliveries", "counts")
         #expect(

@@ -45,8 +45,7 @@ struct ClientSettingsTests {
         let receiver = try Receiver { .status($0.path == "/ill" ? 503 : 404) }
         defer { receiver.close() }
         let id = try await client.herald.register(receiver.url("/ill"), #""retry_schedule": [86400]"#).id
-        let event = try await client.herald.publish("order.paid")
-        _ = try await client.herald.deliveries(of: event, "retrying")
+        _ = try await client.herald.deliveries(of: try await client.herald.publish("order.paid"), "retrying")
         func count(_ flags: String...) async throws -> Int {
             try await Client.run(
                 ["delegates", "attempts", id, "--json"] + flags, server: "http://127.0.0.1:\(client.herald.port)"

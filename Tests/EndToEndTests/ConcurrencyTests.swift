@@ -24,8 +24,7 @@ struct ConcurrencyTests {
         try await eventually("there is load") { load.result.acknowledged.count > 100 }
         let acknowledged = try await load.stop().acknowledged
         try await eventually("everything arrives") { acknowledged.isSubset(of: book.ids) }
-        let last = try await herald.publish()
-        _ = try await herald.deliveries(of: last, "delivered")
+        _ = try await herald.deliveries(of: try await herald.publish(), "delivered")
         #expect(book.duplicates == 0)
     }
 
@@ -96,8 +95,7 @@ struct ConcurrencyTests {
         _ = try await herald.register(receiver.url("/2"), #""events": ["a.*", "a.b"]"#)
         let events = (0..<500).map { _ in #"{"type": "a.b"}"# }.joined(separator: ",")
         #expect(try await herald.post("/v1/events", "[\(events)]").status == 202)
-        let last = try await herald.publish("a.b.c")
-        _ = try await herald.deliveries(of: last, "delivered", "delivered")
+        _ = try await herald.deliveries(of: try await herald.publish("a.b.c"), "delivered", "delivered")
         let requests = await receiver.requests(1002)
         #expect(requests.count == 1002)
         for path in ["/1", "/2"] {

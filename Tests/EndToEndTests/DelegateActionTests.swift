@@ -257,8 +257,7 @@ struct DelegateActionTests {
         #expect(try await herald.send("DELETE", path + "s/none").status == 404)
         #expect(try await herald.get(path + "s").data.isEmpty)
         gate.open()
-        let last = try await herald.publish("a.b")
-        _ = try await herald.deliveries(of: last, "delivered")
+        _ = try await herald.deliveries(of: try await herald.publish("a.b"), "delivered")
         #expect(receiver.requests.count == 17)
     }
 

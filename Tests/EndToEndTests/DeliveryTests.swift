@@ -39,8 +39,7 @@ struct DeliveryTests {
             environment: Dictionary(uniqueKeysWithValues: names.map { ($0, "http://127.0.0.1:1") }))
         let receiver = try herald.receiver()
         _ = try await herald.register(receiver.url())
-        let event = try await herald.publish()
-        _ = try await herald.deliveries(of: event, "delivered")
+        _ = try await herald.deliveries(of: try await herald.publish(), "delivered")
     }
 
     @Test("the body has type, timestamp, data and subject; the data is byte for byte as published")
@@ -111,8 +110,7 @@ struct DeliveryTests {
         let event = try await herald.publish()
         let story = try await herald.deliveries(of: event, "exhausted")
         #expect(story.first?["attempts"]?.integer == 3)
-        let posted = try await herald.publish("test.last", #""id": "last""#)
-        _ = try await herald.deliveries(of: posted, "delivered")
+        _ = try await herald.deliveries(of: try await herald.publish("test.last", #""id": "last""#), "delivered")
         #expect(receiver.requests.map { $0.header("webhook-id") } == [event, event, event, "last"])
         _ = try await herald.get("/metrics") { $0.text.contains("herald_deliveries_total{outcome=\"exhausted\"} 1\n") }
     }
@@ -151,8 +149,7 @@ struct DeliveryTests {
         let receiver = try herald.receiver { $0.header("webhook-id") == "first" ? .status(200) : .held(gate) }
         let id = try await herald.register(receiver.url(), #""max_in_flight": 2, "timeout_seconds": 60"#).id
         // A receiver that has answered once gets more than one request at a time.
-        let first = try await herald.publish("test.a", #""id": "first""#)
-        _ = try await herald.deliveries(of: first, "delivered")
+        _ = try await herald.deliveries(of: try await herald.publish("test.a", #""id": "first""#), "delivered")
         for _ in 0..<10 { try await herald.publish() }
         _ = await receiver.requests(3)
         _ = try await herald.get("/v1/delegates/\(id)") { $0["lag"]?["in_flight"]?.integer == 2 }
@@ -166,8 +163,7 @@ struct DeliveryTests {
         let herald = try await HeraldProcess.start()
         let first = try Receiver(port: try unusedPort())
         let id = try await herald.register(first.url(), #""retry_schedule": [0.2, 0.2, 0.2, 1, 1, 1]"#).id
-        let before = try await herald.publish()
-        _ = try await herald.deliveries(of: before, "delivered")
+        _ = try await herald.deliveries(of: try await herald.publish(), "delivered")
         first.close()
         var posted: Set<String> = []
         for _ in 0..<20 { posted.insert(try await herald.publish()) }

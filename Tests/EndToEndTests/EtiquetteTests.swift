@@ -91,10 +91,8 @@ struct EtiquetteTests {
             }
         }
         let id = try await herald.register(receiver.url(), #""retry_schedule": [3600]"#).id
-        let aborted = try await herald.publish("test.a", #""id": "abort""#)
-        _ = try await herald.deliveries(of: aborted, "dropped")
-        let disabling = try await herald.publish("test.a", #""id": "disable""#)
-        _ = try await herald.deliveries(of: disabling, "retrying")
+        _ = try await herald.deliveries(of: try await herald.publish("test.a", #""id": "abort""#), "dropped")
+        _ = try await herald.deliveries(of: try await herald.publish("test.a", #""id": "disable""#), "retrying")
         let shown = try await herald.get("/v1/delegates/\(id)") { $0.string("status") == "disabled" }
         #expect(shown.string("status_reason")?.contains("webhook-delivery: disable") == true)
         let waiting = try await herald.publish("test.a", #""id": "waiting""#)

@@ -78,8 +78,7 @@ struct LimitTests {
         let port = herald.port
         let held = try await RawHTTP.onThread { (0..<200).compactMap { _ in try? RawHTTPClient(port: port) }.count }
         #expect(held == 200)
-        let event = try await herald.publish()
-        _ = try await herald.deliveries(of: event, "delivered")
+        _ = try await herald.deliveries(of: try await herald.publish(), "delivered")
     }
 
     @Test(

@@ -23,8 +23,7 @@ struct RestartTests {
         #expect(try await next.get("/v1/delegates/\(id)").status == 200)
         #expect(Set(await second.requests(30).compactMap { $0.header("webhook-id") }) == posted)
         for event in posted { _ = try await next.deliveries(of: event, "delivered") }
-        let last = try await next.publish()
-        _ = try await next.deliveries(of: last, "delivered")
+        _ = try await next.deliveries(of: try await next.publish(), "delivered")
         #expect(second.requests.count == 31)
     }
 

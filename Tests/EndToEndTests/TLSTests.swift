@@ -198,12 +198,10 @@ struct TLSTests {
             #""client_certificate": \#(json(identity.certificate))"#, #""client_key": \#(json(identity.key))"#,
         ]
         let created = try await herald.register(receiver.url(), #""tls": {\#(tls.joined(separator: ", "))}"#)
-        let event = try await herald.publish()
-        _ = try await herald.deliveries(of: event, "delivered")
+        _ = try await herald.deliveries(of: try await herald.publish(), "delivered")
         try await herald.stop()
         let again = try await herald.restart(["--log-level", "debug"])
-        let next = try await again.publish()
-        _ = try await again.deliveries(of: next, "delivered")
+        _ = try await again.deliveries(of: try await again.publish(), "delivered")
         let shown = try await again.get("/v1/delegates/\(created.id)")
         #expect(shown["tls"]?["client_certificate"]?.string == identity.certificate)
         // A line of the key, wherever it may turn up.
