@@ -104,10 +104,8 @@ struct PendingTests {
         }
         for app in apps {
             let drafts = (0..<3).map { draft("\(app.rawValue).\($0)", in: 2_000, app: app) }
-            guard case .done = await bench.publish(drafts, app: app) else {
-                Issue.record("the events of \(app) are not scheduled")
-                continue
-            }
+            guard case .done = await bench.publish(drafts, app: app)
+            else { throw Unexpected("the events of \(app) are not scheduled") }
             #expect(bench.hub.committed.pending.count(of: app).events == 3)
         }
         clock.advance(seconds: 3)
