@@ -38,7 +38,7 @@ struct ActivityTests {
             let types = try await herald.get("/v1/stats/types").data
             let type = types.first { $0["type"]?.string == "a.b" }
             #expect(type?["events"]?.integer == 2 && type?["failed"]?.integer == 2)
-            let address = "http://127.0.0.1:\(herald.port)"
+            let address = herald.url
             let printed = try await Client.run(["stats", "--types"], server: address)
             #expect(printed.lines.contains { $0.hasPrefix("a.b ") && $0.hasSuffix(" 2") }, "\(printed.text)")
             let hours = try await herald.get("/v1/delegates/\(good)/stats")["hours"]?.elements.map { $0 } ?? []

@@ -73,7 +73,7 @@ struct AuditTests {
         }
         #expect(try await stranger.post("/v1/events", #"{"type": "a"}"#, headers).status == 403)
         #expect(try await herald.get("/v1/audit").data.first?["actor"]?.string == "portal")
-        let environment = ["HERALD_SERVER": "http://127.0.0.1:\(herald.port)", "HERALD_KEY": MadeKey.admin.text]
+        let environment = ["HERALD_SERVER": herald.url, "HERALD_KEY": MadeKey.admin.text]
         func run(_ arguments: String...) async throws -> String {
             let result = try await Binary.run(arguments, environment: environment)
             #expect(result.end == .exited(0), "\(arguments): \(result.text)")

@@ -36,7 +36,7 @@ struct ClientListTests {
         func list(_ words: String, _ form: String) async throws -> [String] {
             let result = try await Client.run(
                 words.split(separator: " ").map(String.init) + ["--output", form],
-                server: "http://127.0.0.1:\(herald.port)")
+                server: herald.url)
             #expect(result.end == .exited(0), "\(words): \(result.text)")
             return result.lines
         }
@@ -81,8 +81,7 @@ struct ClientListTests {
             "deliveries cancel --error 5xx --failed-since 1h --since 1h --until 1s --dry-run",
             "apps create shop --events-per-second 5 --max-stored-bytes 1000000",
         ] {
-            let run = try await Client.run(
-                words.split(separator: " ").map(String.init), server: "http://127.0.0.1:\(herald.port)")
+            let run = try await Client.run(words.split(separator: " ").map(String.init), server: herald.url)
             #expect(run.end == .exited(0), "\(words): \(run.text)")
         }
     }
@@ -157,7 +156,7 @@ struct ClientListTests {
         let good = try await herald.register(receiver.url("/good")).id
         let listener = try ChildProcess(
             try Binary.path(),
-            ["attempts", "--outcome", "failed", "--delegate", bad, "--server", "http://127.0.0.1:\(herald.port)"])
+            ["attempts", "--outcome", "failed", "--delegate", bad, "--server", herald.url])
         defer { listener.signal(9) }
         try await eventually("it listens") { listener.text.contains("Listening to") }
         let event = try await herald.publish()

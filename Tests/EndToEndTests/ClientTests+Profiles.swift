@@ -22,7 +22,7 @@ struct ClientProfileTests {
     @Test("login stores a server and its key for the user alone, and later commands use them")
     func login() async throws {
         let herald = try await HeraldProcess.start(adminKey: MadeKey.admin.text)
-        let (home, server) = (TemporaryFolder(), "http://127.0.0.1:\(herald.port)")
+        let (home, server) = (TemporaryFolder(), herald.url)
         let wrong = try await Self.run(home, "login", "--server", server, input: "hrld_wrong_wrong_wrong\n")
         #expect(wrong.end == .exited(1), "\(wrong.text)")
         let file = home.path + "/.config/herald/config"
@@ -59,7 +59,7 @@ struct ClientProfileTests {
         let (one, two) = (try await HeraldProcess.start(), try await HeraldProcess.start())
         let home = TemporaryFolder()
         for (name, herald) in [("one", one), ("two", two)] {
-            let server = "http://127.0.0.1:\(herald.port)"
+            let server = herald.url
             let stored = try await Self.run(home, "login", "--server", server, "--profile", name)
             #expect(stored.text.contains("without a key"), "\(stored.text)")
         }
@@ -87,7 +87,7 @@ struct ClientProfileTests {
     @Test("open prints a link that signs in with an admin key, and the address of the server otherwise")
     func open() async throws {
         let herald = try await HeraldProcess.start(adminKey: MadeKey.admin.text)
-        let (home, server) = (TemporaryFolder(), "http://127.0.0.1:\(herald.port)")
+        let (home, server) = (TemporaryFolder(), herald.url)
         let variables = ["HERALD_SERVER": server, "HERALD_KEY": MadeKey.admin.text]
         let link = try await Self.run(home, "open", variables: variables)
         #expect(link.end == .exited(0) && link.text.hasPrefix(server + "/") && link.text.contains("#"), "\(link.text)")

@@ -11,8 +11,7 @@ struct DashboardTests {
     func browser() async throws {
         let herald = try await HeraldProcess.start()
         let receiver = try herald.receiver { $0.path.hasPrefix("/broken") ? .status(503) : .status(204) }
-        try await Dashboard.drive(
-            "dashboard.py", "http://127.0.0.1:\(herald.port)", String(receiver.url("").prefix { $0 != "?" }))
+        try await Dashboard.drive("dashboard.py", herald.url, receiver.url(""))
         #expect(herald.process.end == nil)
     }
 
@@ -66,15 +65,14 @@ struct DashboardTests {
     func tasks() async throws {
         let herald = try await HeraldProcess.start()
         let receiver = try herald.receiver { $0.path.hasPrefix("/broken") ? .status(503) : .status(204) }
-        try await Dashboard.drive(
-            "tasks.py", "http://127.0.0.1:\(herald.port)", String(receiver.url("").prefix { $0 != "?" }))
+        try await Dashboard.drive("tasks.py", herald.url, receiver.url(""))
         #expect(herald.process.end == nil)
     }
 
     @Test("a recipe is chosen, written, previewed and changed, by keyboard alone", .enabled(if: Dashboard.hasBrowser))
     func recipes() async throws {
         let herald = try await HeraldProcess.start()
-        try await Dashboard.drive("recipes.py", "http://127.0.0.1:\(herald.port)", "http://127.0.0.1:9")
+        try await Dashboard.drive("recipes.py", herald.url, "http://127.0.0.1:9")
         #expect(herald.process.end == nil)
     }
 }

@@ -38,7 +38,7 @@ final class DrainTests {
     }
 
     private func drain(_ herald: HeraldProcess, _ arguments: [String]) async throws -> Client.Result {
-        try await Client.run(["drain"] + arguments, server: "http://127.0.0.1:\(herald.port)")
+        try await Client.run(["drain"] + arguments, server: herald.url)
     }
 
     private func start(_ arguments: [String], _ port: UInt16) throws -> ChildProcess {
@@ -181,7 +181,7 @@ final class DrainTests {
                 try ChildProcess(
                     try Binary.path(), ["drain", url, "--table", "outbox"],
                     environment: [
-                        "HERALD_SERVER": "http://127.0.0.1:\(herald.port)", "HERALD_KEY": key,
+                        "HERALD_SERVER": herald.url, "HERALD_KEY": key,
                         "XDG_CONFIG_HOME": "/nonexistent",
                     ])
             }
@@ -191,7 +191,7 @@ final class DrainTests {
         }
         let last = try await Client.run(
             ["drain", url, "--table", "outbox", "--once", "--key-file", try keyFile(key, herald.folder)],
-            server: "http://127.0.0.1:\(herald.port)")
+            server: herald.url)
         #expect(last.end == .exited(0), "\(last.text)")
         #expect(try sql("SELECT count(*) FROM outbox") == "0")
         let ids = try await ids(herald)

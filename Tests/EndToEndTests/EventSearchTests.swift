@@ -49,7 +49,7 @@ struct EventSearchTests {
         #expect(feed.data.compactMap { $0["id"]?.string } == ["n-1", "n-2", "n-4", "n-5"])
         let listed = try await Client.run(
             ["events", "list", "--filter", #"{"data": {"amount": [600]}}"#, "--json"],
-            server: "http://127.0.0.1:\(herald.port)")
+            server: herald.url)
         #expect(listed.lines.count == 1 && listed.text.contains(#""n-6""#), "\(listed.text)")
     }
 

@@ -85,7 +85,7 @@ private final class GeneratedClient: Sendable {
     let description: String
     var folder: String { files.path }
     /// The arguments of the programs.
-    var arguments: [String] { ["http://127.0.0.1:\(herald.port)", Self.key, receiver.url()] }
+    var arguments: [String] { [herald.url, Self.key, receiver.url()] }
 
     init() async throws {
         herald = try await HeraldProcess.start(adminKey: Self.key)

@@ -124,19 +124,19 @@ struct ImportTests {
         for count in lines {
             let process = try ChildProcess(
                 try Binary.path(), svix.arguments,
-                environment: ["XDG_CONFIG_HOME": "/nonexistent", "HERALD_SERVER": "http://127.0.0.1:\(herald.port)"])
+                environment: ["XDG_CONFIG_HOME": "/nonexistent", "HERALD_SERVER": herald.url])
             _ = try await eventually("\(count) lines, or the end") {
                 process.end != nil || process.lines.count { $0.hasPrefix("Created") } >= count ? true : nil
             }
             process.signal(SIGKILL)
             _ = try await eventually("the end") { process.end }
         }
-        let last = try await Client.run(svix.arguments, server: "http://127.0.0.1:\(herald.port)")
+        let last = try await Client.run(svix.arguments, server: herald.url)
         #expect(last.end == .exited(0), "\(last.text)")
         for app in ["tenant-0", "Tenant.1"] {
             let all = try await Client.run(
                 ["delegates", "list", "--all", "--kind=webhook", "--app", app, "--json"],
-                server: "http://127.0.0.1:\(herald.port)"
+                server: herald.url
             ).json
             let numbers = all.compactMap { $0["metadata"]?["number"]?.string }
             #expect(numbers.count == 60 && Set(numbers).count == 60, "\(app): \(numbers.sorted())")
@@ -215,11 +215,11 @@ struct ImportTests {
         let svix = try await Foreign("svix", "1", "3", "http://127.0.0.1:9/")
         let herald = try await HeraldProcess.start()
         _ = try svix.folder.write(String(repeating: "t", count: length) + "\n", to: "token")
-        let asked = try await Client.run(svix.arguments, server: "http://127.0.0.1:\(herald.port)")
+        let asked = try await Client.run(svix.arguments, server: herald.url)
         #expect(asked.end == .exited(69) && asked.text.contains("refuses the token of --token-file"), "\(asked.text)")
         for text in ["", "two words", String(repeating: "t", count: 16_385)] {
             _ = try svix.folder.write(text + "\n", to: "token")
-            let refused = try await Client.run(svix.arguments, server: "http://127.0.0.1:\(herald.port)")
+            let refused = try await Client.run(svix.arguments, server: herald.url)
             #expect(refused.end == .exited(65) && refused.text.contains("a token of 1 to 16,384"), "\(refused.text)")
         }
     }
@@ -228,7 +228,7 @@ struct ImportTests {
     func failures() async throws {
         let svix = try await Foreign("svix", "1", "3", "ftp://receiver.example/")
         let herald = try await HeraldProcess.start()
-        let server = "http://127.0.0.1:\(herald.port)"
+        let server = herald.url
         _ = try svix.folder.write("another-token-than-the-one", to: "token")
         let wrong = try await Client.run(svix.arguments, server: server)
         #expect(wrong.end == .exited(69) && wrong.text.contains("refuses the token of --token-file"), "\(wrong.text)")

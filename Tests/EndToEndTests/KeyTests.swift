@@ -350,8 +350,7 @@ struct KeyTests {
         #expect(try await herald.get("/v1/keys").status == 401)
         #expect(try await herald.get("/v1/keys", key).data.count == 1)
         // As the commands take it.
-        let list = try await Binary.run(
-            ["keys", "list", "--server", "http://127.0.0.1:\(herald.port)", "--key-file", file])
+        let list = try await Binary.run(["keys", "list", "--server", herald.url, "--key-file", file])
         #expect(list.end == .exited(0), "\(list.text)")
         try await herald.stop()
         unlink(file)
@@ -391,7 +390,7 @@ struct KeyTests {
     @Test("the command line sends its key, and manages keys")
     func commands() async throws {
         let herald = try await HeraldProcess.start()
-        let server = ["HERALD_SERVER": "http://127.0.0.1:\(herald.port)"]
+        let server = ["HERALD_SERVER": herald.url]
         let made = try await Binary.run(["keys", "create", "Mine", "--scope", "admin", "--json"], environment: server)
         let key = try #require(try JSONDocument(parsing: Self.firstLine(made.text))["key"]?.string)
         let refused = try await Binary.run(["keys", "list"], environment: server)

@@ -38,7 +38,7 @@ struct MovingPageTests {
         let environment = [
             "PATH": folder.path + ":/usr/bin:/bin", "XDG_CONFIG_HOME": "/nonexistent",
             "SVIX_URL": "http://127.0.0.1:\(port)", "SVIX_TOKEN": token,
-            "HERALD_SERVER": "http://127.0.0.1:\(herald.port)", "HERALD_KEY": MadeKey.admin.text,
+            "HERALD_SERVER": herald.url, "HERALD_KEY": MadeKey.admin.text,
         ]
         try #require(symlink(try Binary.path(), folder.path + "/herald") == 0)
         var shown = ""

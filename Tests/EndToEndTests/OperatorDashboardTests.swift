@@ -11,7 +11,7 @@ struct OperatorDashboardTests {
     @Test("event types, keys, apps, changes and storage are shown and changed", .enabled(if: Dashboard.hasBrowser))
     func operators() async throws {
         let herald = try await HeraldProcess.start()
-        try await Dashboard.drive("operators.py", "http://127.0.0.1:\(herald.port)")
+        try await Dashboard.drive("operators.py", herald.url)
         #expect(herald.process.end == nil)
     }
 
@@ -19,7 +19,7 @@ struct OperatorDashboardTests {
     func signingIn() async throws {
         let key = "the-key-of-this-test-0123"
         let herald = try await HeraldProcess.start(adminKey: key)
-        try await Dashboard.drive("signin.py", "http://127.0.0.1:\(herald.port)", key)
+        try await Dashboard.drive("signin.py", herald.url, key)
         #expect(herald.process.end == nil)
     }
 
@@ -27,7 +27,7 @@ struct OperatorDashboardTests {
     func portal() async throws {
         let key = "the-key-of-this-test-0123"
         let herald = try await HeraldProcess.start(adminKey: key)
-        try await Dashboard.drive("portal.py", "http://127.0.0.1:\(herald.port)", key)
+        try await Dashboard.drive("portal.py", herald.url, key)
         #expect(herald.process.end == nil)
     }
 
@@ -35,8 +35,7 @@ struct OperatorDashboardTests {
     func hostileData() async throws {
         let herald = try await HeraldProcess.start()
         let receiver = try herald.receiver { .status(503, bytes: Array($0.body)) }
-        try await Dashboard.drive(
-            "hostile.py", "http://127.0.0.1:\(herald.port)", String(receiver.url("").prefix { $0 != "?" }))
+        try await Dashboard.drive("hostile.py", herald.url, receiver.url(""))
         #expect(herald.process.end == nil)
     }
 }

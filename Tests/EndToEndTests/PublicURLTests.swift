@@ -82,7 +82,7 @@ struct PublicURLTests {
         #expect(link.string("url") == "\(url)/?portal=\(link.string("app") ?? "")#/portal/\(token)")
         let session = #"{"portal_link": "\#(token)"}"#
         #expect(try await herald.post("/v1/session", session, ["Sec-Fetch-Site": "same-origin"]).status == 204)
-        let environment = ["HERALD_SERVER": "http://127.0.0.1:\(herald.port)", "HERALD_KEY": MadeKey.admin.text]
+        let environment = ["HERALD_SERVER": herald.url, "HERALD_KEY": MadeKey.admin.text]
         let printed = try await Binary.run(["apps", "link", "shop"], environment: environment)
         #expect(printed.text.hasPrefix(url + "/?portal=app_"), "\(printed.text)")
 

@@ -268,7 +268,7 @@ struct PullTests {
         #expect(blocks.count == 5)
         // The pages before this one publish such events too.
         try await herald.publish("order.placed")
-        let server = "http://127.0.0.1:\(herald.port)"
+        let server = herald.url
         let script = blocks.joined().replacing("http://127.0.0.1:8080", with: server)
         let folder = herald.folder.path
         let program = "\(folder)/herald"
@@ -286,7 +286,7 @@ struct PullTests {
         try ChildProcess(
             try Binary.path(), ["work", String(path.split(separator: "/").last ?? "")] + arguments,
             environment: [
-                "HERALD_SERVER": "http://127.0.0.1:\(herald.port)", "XDG_CONFIG_HOME": "/nonexistent",
+                "HERALD_SERVER": herald.url, "XDG_CONFIG_HOME": "/nonexistent",
                 "DONE": herald.folder.path + "/done",
             ])
     }

@@ -58,7 +58,7 @@ struct ReferenceTests {
         let parsed = try await ChildProcess.run("/bin/sh", ["-n"], input: Array(examples.joined(separator: "\n").utf8))
         #expect(parsed.end == .exited(0), "\(parsed.text)")
         let publish = try #require(examples.first { $0.contains("--json") && $0.hasSuffix("/v1/events") })
-        let command = publish.replacing("https://example.com/herald", with: "http://127.0.0.1:\(herald.port)")
+        let command = publish.replacing("https://example.com/herald", with: herald.url)
         let ran = try await ChildProcess.run("/bin/sh", ["-c", command + " --silent --fail"])
         #expect(ran.end == .exited(0) && ran.text.contains("\"id\""), "\(ran.text)")
     }

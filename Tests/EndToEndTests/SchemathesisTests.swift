@@ -68,7 +68,7 @@ private enum Schemathesis {
         try Files.write(Array(text.utf8), to: configuration)
         guard let program else { return }
         let all = deletingAll ? [] : ["--exclude-operation-id", "unregisterAllDelegates"]
-        let url = "http://127.0.0.1:\(herald.port)"
+        let url = herald.url
         let result = try await ChildProcess.run(
             "env",
             [

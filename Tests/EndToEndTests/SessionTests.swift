@@ -59,7 +59,7 @@ struct SessionTests {
         let herald = try await HeraldProcess.start()
         let admin = try await herald.makeKey("admin")
         let cookie = try await signIn(herald, admin)
-        let own = "http://127.0.0.1:\(herald.port)"
+        let own = herald.url
         let event = #"{"type": "order.paid"}"#
         let cases: [(headers: [String: String], get: Int, post: Int)] = [
             (["Sec-Fetch-Site": "same-origin"], 200, 202), (["Origin": own], 200, 202),

@@ -100,8 +100,7 @@ struct StoryTests {
             #expect(answer.string("delegate") == id && answer["matches"]?.bool == matches)
             #expect(answer.string("clause") == clause)
             #expect(reason == nil || answer.string("reason")?.hasPrefix(reason ?? "") == true)
-            let told = try await Binary.run(
-                ["delegates", "explain", id, event, "--server", "http://127.0.0.1:\(herald.port)"])
+            let told = try await Binary.run(["delegates", "explain", id, event, "--server", herald.url])
             #expect(
                 told.end == .exited(0) && told.text.contains(matches ? "matches" : "does not match: \(clause ?? "")"))
         }

@@ -31,7 +31,7 @@ struct SvixTests {
         let herald = try await Self.start()
         let receiver = try herald.receiver()
         let result = try await Self.python(
-            Self.folder + "Svix/calls.py", "http://127.0.0.1:\(herald.port)", MadeKey.admin.text, receiver.url("/hook"))
+            Self.folder + "Svix/calls.py", herald.url, MadeKey.admin.text, receiver.url("/hook"))
         #expect(result.end == .exited(0), "\(result.text)")
         #expect(result.text == "112 calls", "\(result.text)")
     }
@@ -81,7 +81,7 @@ struct SvixTests {
         let token = try herald.folder.write("testsk_a-token-of-a-test-server\n", to: "token")
         let result = try await Client.run(
             ["import", "svix", "--from", url, "--token-file", token, "--key-file", try herald.keyFile()],
-            server: "http://127.0.0.1:\(herald.port)")
+            server: herald.url)
         #expect(result.end == .exited(0), "\(result.text)")
     }
 

@@ -85,7 +85,7 @@ struct TransactionPageTests {
             let (end, text) = try await Binary.run(
                 ["drain", address, "--once"] + flags,
                 environment: [
-                    "HERALD_SERVER": "http://127.0.0.1:\(herald.port)", "HERALD_KEY": key ?? "",
+                    "HERALD_SERVER": herald.url, "HERALD_KEY": key ?? "",
                     "XDG_CONFIG_HOME": "/nonexistent",
                 ])
             #expect(end == .exited(0) && text.hasSuffix("1 event was published."), "\(text)")

@@ -22,7 +22,7 @@ struct Client: Sendable {
     init(_ herald: HeraldProcess) { self.herald = herald }
 
     func run(_ arguments: String..., input: String = "") async throws -> Result {
-        try await Client.run(arguments, server: "http://127.0.0.1:\(herald.port)", input: input)
+        try await Client.run(arguments, server: herald.url, input: input)
     }
 
     static func run(_ arguments: [String], server: String? = nil, input: String = "") async throws -> Result {

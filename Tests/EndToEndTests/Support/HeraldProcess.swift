@@ -113,6 +113,9 @@ final class HeraldProcess: Sendable {
         process.lines.compactMap { try? JSONDocument(parsing: $0) }.filter { $0["message"]?.string == message }
     }
 
+    /// Its address, for clients.
+    var url: String { "http://127.0.0.1:\(port)" }
+
     // MARK: Requests
 
     /// One request on a connection of its own.
