@@ -284,8 +284,7 @@ struct DelegateLifecycleTests {
         let key = world.register { $0.verification = .challenge }
         world.settle()
         #expect(world.status(key) == .active)
-        world.publish()
-        world.settle()
+        world.publishAndSettle()
         #expect(world.status(key) == .disabled)
         let calls = world.callbacks.count
         world.update(key) { state, _ in state.settings.url += "new" }

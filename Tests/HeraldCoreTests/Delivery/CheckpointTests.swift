@@ -123,8 +123,7 @@ struct CheckpointTests {
         bench.turn()
         #expect(bench.open(1) == [5])
         #expect(bench.checkpoint()?.lanes == [LanePosition(delegate: 1, cursor: 4, position: 8)])
-        bench.finish()
-        bench.turn()
+        bench.finishAndTurn()
         #expect(bench.open(1) == [9])
     }
 

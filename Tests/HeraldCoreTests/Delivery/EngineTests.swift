@@ -38,8 +38,7 @@ struct EngineTests {
         let bench = try EngineBench(WebhookDelegate(1) { $0.maxInFlight = 2 })
         bench.publishAndTurn(10)
         #expect(bench.open(1) == [1, 2])
-        bench.finish(event: 1)
-        bench.turn()
+        bench.finishAndTurn(event: 1)
         #expect(bench.open(1) == [2, 3])
         bench.deliverAll()
         #expect(bench.delivered == 10)
@@ -120,8 +119,7 @@ struct EngineTests {
             bench.publishAndTurn(1_000)
         }
         for _ in 0..<10 {
-            bench.finish()
-            bench.turn()
+            bench.finishAndTurn()
             bench.answerReads()
         }
         bench.publish(1, type: "b.x")
@@ -156,8 +154,7 @@ struct EngineTests {
         for key: DelegateKey in 1...4 { bench.set(WebhookDelegate(key)) }
         bench.publishAndTurn(20)
         #expect(bench.open.count == 5)
-        bench.finish(event: bench.open[0].event)
-        bench.turn()
+        bench.finishAndTurn(event: bench.open[0].event)
         #expect(bench.open.count == 5)
         bench.deliverAll()
         #expect(bench.delivered == 80)
@@ -201,12 +198,10 @@ struct EngineTests {
             bench.turn()
             #expect(bench.open(1).count == 1)
             previous = due
-            bench.finish(1, with: .failure)
-            bench.turn()
+            bench.finishAndTurn(1, with: .failure)
         }
         bench.advance(seconds: 60)
-        bench.finish(1)
-        bench.turn()
+        bench.finishAndTurn(1)
         // What has gathered doesn't come all at once.
         #expect(bench.open(1).count == 1)
         for _ in 0..<100 {
@@ -304,8 +299,7 @@ struct EngineTests {
         #expect(bench.sender.open.map(\.isFresh) == [false])
         var lost = CallbackOutcome.failed(.protocolError)
         lost.isStale = true
-        bench.finish(with: lost)
-        bench.turn()
+        bench.finishAndTurn(with: lost)
         #expect(bench.open == [.init(1, 1, 2)])
         #expect(bench.sender.open.map(\.isFresh) == [true])
         #expect(bench.engine.lane(1)?.flow.breaker.isProven == true)
@@ -405,8 +399,7 @@ struct EngineTests {
         bench.publish(1)
         bench.publishAndTurn(2, type: "b.x")
         #expect(bench.open(1) == [1, 2, 3])
-        bench.finish()
-        bench.turn()
+        bench.finishAndTurn()
         #expect(bench.open(1) == [5])
         bench.deliverAll()
         #expect(bench.delivered == 5)

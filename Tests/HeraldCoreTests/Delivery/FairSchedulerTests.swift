@@ -88,15 +88,13 @@ import Testing
         bench.publishAndTurn(100, app: Self.other)
         #expect(bench.open(200).isEmpty, "there is no room")
         let first = try #require(bench.open.first)
-        bench.finish(first.delegate, event: first.event)
-        bench.turn()
+        bench.finishAndTurn(first.delegate, event: first.event)
         #expect(bench.open(200).count == 1)
 
         // Whatever ends next, the other app catches up to its half, and no further.
         for _ in 0..<60 {
             let end = try #require(bench.open.first { $0.delegate != 200 } ?? bench.open.first)
-            bench.finish(end.delegate, event: end.event)
-            bench.turn()
+            bench.finishAndTurn(end.delegate, event: end.event)
         }
         #expect(bench.open.count == 40)
         #expect((1...20).contains(bench.open(200).count))

@@ -16,8 +16,7 @@ struct FairnessTests {
         }
         // Its window is wide open.
         for _ in 0..<10 {
-            bench.finish()
-            bench.turn()
+            bench.finishAndTurn()
             bench.answerReads()
         }
         return bench
@@ -211,8 +210,7 @@ struct FairnessTests {
         for key: DelegateKey in [5, 6] {
             bench.set(WebhookDelegate(key, status: .paused, version: 2) { $0.events = [.exact("new")] })
         }
-        bench.finish(1)
-        bench.turn()
+        bench.finishAndTurn(1)
         #expect(bench.open.map(\.delegate) == [2, 3, 4, 7])
     }
 

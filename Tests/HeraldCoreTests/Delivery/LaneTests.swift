@@ -157,8 +157,7 @@ struct LaneTests {
         let world = try World()
         let key = world.register { $0.retrySchedule = [604_800] }
         world.answer = { _ in .failure }
-        world.publish()
-        world.settle()
+        world.publishAndSettle()
         for _ in 0..<restarts { try world.restart() }
         world.answer = { _ in .success }
         world.advance(seconds: 600_000)

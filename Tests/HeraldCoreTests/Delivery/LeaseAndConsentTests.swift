@@ -84,8 +84,7 @@ struct LeaseAndConsentTests {
         let gone = world.register("https://receiver.example/gone") { $0.leaseSeconds = 60 }
         world.update(paused) { state, now in state.apply(.paused, now: now) }
         world.answer = { _ in .answered(410) }
-        world.publish()
-        world.settle()
+        world.publishAndSettle()
         #expect(world.status(gone) == .gone)
         try world.crash()
         world.advance(seconds: 100)
@@ -129,8 +128,7 @@ struct LeaseAndConsentTests {
         world.answer = { _ in .success }
         let key = world.register { $0.verification = .challenge }
         #expect(world.status(key) == .pendingVerification)
-        world.publish(3)
-        world.settle()
+        world.publishAndSettle(3)
         #expect(calls(world).count == 1)
         #expect(world.delegate(key)?.state.statusReason?.contains("challenge") == true)
         #expect(world.arrivals.isEmpty)
@@ -253,8 +251,7 @@ struct LeaseAndConsentTests {
         world.settle()
         world.update(key) { state, now in state.apply(.paused, now: now) }
         world.update(key) { state, _ in state.settings.url += "new" }
-        world.publish()
-        world.settle()
+        world.publishAndSettle()
         #expect(world.status(key) == .paused)
         #expect(world.arrivals.isEmpty)
         world.resume(key)

@@ -120,8 +120,7 @@ struct OrderingTests {
             let world = try World()
             let key = world.register { $0.ordering = .subject }
             world.answer = { _ in nil }
-            world.publish(3, subject: "s")
-            world.settle()
+            world.publishAndSettle(3, subject: "s")
             #expect(world.rows(key).map(\.event) == [2, 3])
             if dies { try world.crash() } else { try world.restart() }
             world.answer = { _ in .success }

@@ -35,8 +35,7 @@ struct ReceiverControlTests {
         #expect(world.arrivals(key) == ["e1", "e2", "e3"])
         // e2 was under way when e3 was answered 410: it is not tried again.
         world.answer = { _ in .failure }
-        world.publish()
-        world.settle()
+        world.publishAndSettle()
         #expect(world.status(key) == .gone)
         #expect(world.delegate(key)?.state.statusReason?.contains("410") == true)
         #expect(world.rows(key).map(\.event) == [1, 2, 3])
@@ -63,8 +62,7 @@ struct ReceiverControlTests {
         // The checkpoint that tells it is not written yet.
         world.update(key) { state, _ in state.settings.description = "crossing" }
         world.answer = { _ in Self.gone }
-        world.publish(2)
-        world.settle()
+        world.publishAndSettle(2)
         #expect(world.arrivals(key).count == 4)
         #expect(world.announced == ["herald.delegate.gone"])
         #expect(world.status(key) == .gone)
@@ -102,13 +100,11 @@ struct ReceiverControlTests {
         let world = try World()
         let key = world.register()
         world.answer = { _ in Self.gone }
-        world.publish(2)
-        world.settle()
+        world.publishAndSettle(2)
         world.publish()
         world.answer = { _ in .success }
         world.resume(key)
-        world.publish()
-        world.settle()
+        world.publishAndSettle()
         #expect(world.status(key) == .active)
         #expect(world.arrivals(key).suffix(1) == ["e4"])
         #expect(!world.arrivals(key).contains("e3"))
@@ -119,18 +115,15 @@ struct ReceiverControlTests {
         let world = try World()
         let key = world.register()
         world.answer = { $0.event.id == "e1" ? Self.gone : nil }
-        world.publish(2)
-        world.settle()
+        world.publishAndSettle(2)
         #expect(world.status(key) == .gone)
         world.answer = { _ in .disabling }
         world.run()
-        world.publish()
-        world.settle()
+        world.publishAndSettle()
         #expect(world.contents.lanes.isEmpty)
         world.answer = { _ in .success }
         world.resume(key)
-        world.publish()
-        world.settle()
+        world.publishAndSettle()
         #expect(world.arrivals(key) == ["e1", "e2", "e4"])
         #expect(world.announced == ["herald.delegate.gone"])
     }
@@ -144,8 +137,7 @@ struct ReceiverControlTests {
         }
         world.answer = half
         for _ in 0..<20 {
-            world.publish(10)
-            world.settle()
+            world.publishAndSettle(10)
         }
         #expect(world.rows(key).count == 100)
         world.answer = { _ in Self.gone }
@@ -172,8 +164,7 @@ struct ReceiverControlTests {
         let world = try World()
         let key = world.register()
         world.answer = { _ in Self.gone }
-        world.publish()
-        world.settle()
+        world.publishAndSettle()
         let id = try #require(world.delegate(key)?.id)
         world.manage(.redeliverEvent(id: "e1", delegateID: nil))
         world.manage(.replay(delegateID: id, after: 0, until: nil))
@@ -288,8 +279,7 @@ struct ReceiverControlTests {
         let world = try World()
         let count = 2 * DeliveryWrite.rowsOfStep + 3
         let keys = (0..<count).map { world.register("https://receiver.example/\($0)") }
-        world.publish()
-        world.settle()
+        world.publishAndSettle()
         guard case .count(let repeated)? = world.manage(.redeliverEvent(id: "e1", delegateID: nil))
         else { throw Unexpected("nothing was repeated") }
         #expect(repeated == count)

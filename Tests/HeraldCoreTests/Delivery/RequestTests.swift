@@ -19,8 +19,7 @@ struct RequestTests {
         let world = try World()
         let key = world.register { $0.retrySchedule = [] }
         world.answer = { _ in .failure }
-        world.publish(2)
-        world.settle()
+        world.publishAndSettle(2)
         #expect(world.rows(key).map(\.state) == [.exhausted, .exhausted])
         world.answer = { _ in .success }
         world.manage(.redeliver(query([.exhausted])))
@@ -39,8 +38,7 @@ struct RequestTests {
                 $0.retrySchedule = []
             }
             world.answer = { $0.purpose == .delivery(isReplay: false) ? .failure : .success }
-            world.publish(3, subject: "s")
-            world.settle()
+            world.publishAndSettle(3, subject: "s")
             #expect(world.arrivals(key) == ["e1", "e2", "e3"], "\(ordering)")
             world.manage(.redeliver(query([.exhausted])))
             world.settle()
@@ -56,8 +54,7 @@ struct RequestTests {
         world.answer = { callback in
             Int(callback.event.id.dropFirst()).map { $0.isMultiple(of: 10) } == true ? .failure : .success
         }
-        world.publish(30 * DeliveryWrite.rowsOfStep)
-        world.settle()
+        world.publishAndSettle(30 * DeliveryWrite.rowsOfStep)
         #expect(world.rows(key).count == 3 * DeliveryWrite.rowsOfStep)
         world.answer = { _ in nil }
         var some = query([.exhausted])
@@ -116,8 +113,7 @@ struct RequestTests {
         let world = try World()
         let key = world.register { $0.ordering = .strict }
         world.answer = { _ in .failure }
-        world.publish(2)
-        world.settle()
+        world.publishAndSettle(2)
         #expect(world.arrivals(key) == ["e1"])
         world.manage(.redeliver(query([.retrying])))
         #expect(world.arrivals(key) == ["e1", "e1"])
@@ -133,8 +129,7 @@ struct RequestTests {
         let world = try World()
         let key = world.register { $0.ordering = .strict }
         world.answer = { _ in .failure }
-        world.publish(2)
-        world.settle()
+        world.publishAndSettle(2)
         world.manage(.redeliver(query([.retrying])))
         world.settle()
         #expect(world.arrivals(key) == ["e1", "e1"])
@@ -198,8 +193,7 @@ struct RequestTests {
             let world = try World()
             let key = world.register { $0.retrySchedule = [10, 10] }
             world.answer = { _ in .failure }
-            world.publish(1, subject: "s", data: #"{"n": 1}"#)
-            world.settle()
+            world.publishAndSettle(1, subject: "s", data: #"{"n": 1}"#)
             #expect(world.rows(key).map(\.state) == [.retrying])
             world.update(key) { state, _ in change(&state) }
             world.advance(seconds: 100)
@@ -217,8 +211,7 @@ struct RequestTests {
                 $0.events = [.exact("b.x")]
                 $0.retrySchedule = [10, 10]
             }
-            world.publish(2)
-            world.settle()
+            world.publishAndSettle(2)
             world.answer = { _ in .failure }
             world.manage(.redeliverEvent(id: "e1", delegateID: world.delegate(key)?.id))
             world.settle()
@@ -242,8 +235,7 @@ struct RequestTests {
             let key = world.register { $0.ordering = ordering }
             world.answer = { _ in .failure }
             world.publish(1, subject: "s")
-            world.publish(1, type: "b.x", subject: "s")
-            world.settle()
+            world.publishAndSettle(1, type: "b.x", subject: "s")
             world.answer = { _ in .success }
             world.update(key) { state, _ in state.settings.events = [.exact("b.x")] }
             world.advance(seconds: 100)
@@ -276,8 +268,7 @@ struct RequestTests {
         bench.advance(seconds: 10)
         #expect(bench.open(1) == [1])
         bench.engine.receive(.drop(DeliveryKey(delegate: 1, event: 1)))
-        bench.finish(with: .failed(.stopped))
-        bench.turn()
+        bench.finishAndTurn(with: .failed(.stopped))
         #expect(bench.open(1) == [2])
     }
 
@@ -434,8 +425,7 @@ struct RequestTests {
                 $0.retrySchedule = []
             }
             world.answer = { _ in .failure }
-            world.publish(2, subject: "s")
-            world.settle()
+            world.publishAndSettle(2, subject: "s")
             #expect(world.rows(key).map(\.state) == [.exhausted, .exhausted], "\(ordering)")
             world.answer = { _ in .success }
             world.manage(.replay(delegateID: world.delegate(key)?.id ?? "", after: 0, until: 2))
@@ -450,8 +440,7 @@ struct RequestTests {
         let world = try World()
         let key = world.register { $0.maxInFlight = 1 }
         world.answer = { $0.event.id == "e3" ? .failure : .success }
-        world.publish(6)
-        world.settle()
+        world.publishAndSettle(6)
         #expect(world.rows(key).map(\.event) == [3])
         let id = try #require(world.delegate(key)?.id)
         world.answer = { $0.event.id == "e4" ? nil : .success }
@@ -518,8 +507,7 @@ struct RequestTests {
             }
             let id = try #require(world.delegate(key)?.id)
             world.answer = { $0.event.id == "e2" && $0.attempt == 1 ? .failure : .success }
-            world.publish(4, subject: "s")
-            world.settle()
+            world.publishAndSettle(4, subject: "s")
             world.manage(.replay(delegateID: id, after: 0, until: 4))
             world.settle()
             world.advance(seconds: 100)
@@ -574,8 +562,7 @@ struct RequestTests {
         let world = try World()
         let key = world.register { $0.maxInFlight = 2 }
         world.answer = { $0.event.id == "e1" ? .failure : nil }
-        world.publish(4, data: #"{"secret":1}"#)
-        world.settle()
+        world.publishAndSettle(4, data: #"{"secret":1}"#)
         #expect(world.open.count == 2)
         guard case .erased(let erasure) = world.manage(.erase([1, 2, 3, 4]))
         else { throw Unexpected("nothing was erased") }
@@ -600,8 +587,7 @@ struct RequestTests {
     @Test("an erasure of many events comes in steps, and the counts of the log are those of a count")
     func eraseSteps() throws {
         let world = try World()
-        world.publish(2_000, data: #"{"secret":1}"#)
-        world.settle()
+        world.publishAndSettle(2_000, data: #"{"secret":1}"#)
         var rest = (1...LogPosition(500)).map { $0 }
         var (steps, events) = (0, 0)
         while !rest.isEmpty, steps < 100 {

@@ -48,8 +48,7 @@ struct ShardTests {
         // And back again.
         #expect(b.give(.all).isSet)
         try a.take(moved)
-        a.publish()
-        a.settle()
+        a.publishAndSettle()
         b.catchUp()
         b.settle()
         for key in keys { #expect(a.arrivals(key).last == "e6") }
@@ -65,8 +64,7 @@ struct ShardTests {
         a.publish(2)
         #expect(a.open.count == 2)
         let flag = a.give(shards(key))
-        a.publish()
-        a.settle()
+        a.publishAndSettle()
         #expect(!flag.isSet && a.open.count == 2)
         a.answer = { $0.event.id == "e1" ? .success : .failure }
         a.settle()
@@ -141,8 +139,7 @@ struct ShardTests {
         let some = a.register("https://receiver.example/2") { $0.events = [.exact("a.y")] }
         let paused = a.register("https://receiver.example/3")
         a.update(paused) { state, now in state.apply(.paused, now: now) }
-        a.publish(10)
-        a.settle()
+        a.publishAndSettle(10)
         let all = shards(strict, some, paused)
         #expect(a.give(all).isSet)
         for _ in 1...30 {
@@ -167,8 +164,7 @@ struct ShardTests {
     func requests() throws {
         let (a, b) = try pair()
         let key = a.register()
-        a.publish(3)
-        a.settle()
+        a.publishAndSettle(3)
         #expect(a.give(.all).isSet)
         try b.take(.all)
         let id = try #require(a.delegate(key)?.id)
@@ -203,8 +199,7 @@ struct ShardTests {
     func replays(_ isFast: Bool) throws {
         let (a, b) = try pair()
         let key = a.register()
-        a.publish(3)
-        a.settle()
+        a.publishAndSettle(3)
         #expect(a.give(.all).isSet)
         b.catchUp()
         let id = try #require(a.delegate(key)?.id)
@@ -226,8 +221,7 @@ struct ShardTests {
     func lostWhileGiven() throws {
         let a = try World(memory: memory, clock: clock)
         a.register()
-        a.publish()
-        a.settle()
+        a.publishAndSettle()
         let (given, left) = (Flag(), Flag())
         let loop = a.process.loops[0]
         loop.inbox.append(.give(.all, deadline: .max) { given.set() })

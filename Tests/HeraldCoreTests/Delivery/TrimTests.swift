@@ -19,8 +19,7 @@ struct TrimTests {
         let world = try World()
         let key = world.register()
         world.update(key) { state, now in state.apply(.paused, now: now) }
-        world.publish(50)
-        world.settle()
+        world.publishAndSettle(50)
         for event: LogPosition in [5, 7, 9] {
             world.trim(through: event)
             world.settle()
@@ -45,8 +44,7 @@ struct TrimTests {
         let world = try World()
         let key = world.register()
         world.update(key) { state, now in state.apply(.paused, now: now) }
-        world.publish(50)
-        world.settle()
+        world.publishAndSettle(50)
         for event: LogPosition in [5, 9] {
             world.trim(through: event)
             world.settle()
@@ -82,8 +80,7 @@ struct TrimTests {
             $0.retrySchedule = [3_600]
         }
         world.answer = { _ in .failure }
-        world.publish(1, type: "b.x", subject: "s", data: #"{"n": 1}"#)
-        world.settle()
+        world.publishAndSettle(1, type: "b.x", subject: "s", data: #"{"n": 1}"#)
         #expect(world.rows(key).map(\.event) == [1])
         world.update(key) { state, now in state.apply(.paused, now: now) }
         for _ in 0..<10 {
@@ -116,8 +113,7 @@ struct TrimTests {
         for key in keys { world.update(key) { state, now in state.apply(.paused, now: now) } }
         world.publish(data: expensive.matching)
         let decided = EventDistributor.maxTrimSteps / expensive.steps + 1
-        world.publish(decided + 11, data: expensive.data)
-        world.settle()
+        world.publishAndSettle(decided + 11, data: expensive.data)
         world.trim(through: LogPosition(decided + 11))
         world.settle()
         // All of the first delegate; of the second one, the event that matches, and those that were not examined.
@@ -142,8 +138,7 @@ struct TrimTests {
         let world = try World()
         let key = world.register { $0.retrySchedule = [3_600] }
         world.answer = { _ in .failure }
-        world.publish(2)
-        world.settle()
+        world.publishAndSettle(2)
         world.update(key) { state, _ in state.settings.events = [.exact("b.x")] }
         world.trim(through: 1)
         world.settle()
@@ -161,8 +156,7 @@ struct TrimTests {
         world.answer = { $0.event.id == "e1" ? .failure : nil }
         world.publish(4, subject: "s")
         world.publish(2, subject: "t")
-        world.publish(1, subject: "u")
-        world.settle()
+        world.publishAndSettle(1, subject: "u")
         #expect(world.rows(key).map(\.event) == [1, 2, 3, 4, 6])
         world.manage(.replay(delegateID: world.delegate(key)?.id ?? "", after: 0, until: 3))
         world.trim(through: 3)
@@ -180,8 +174,7 @@ struct TrimTests {
         let key = world.register { $0.retrySchedule = [3_600, 3_600] }
         world.answer = { Int($0.event.id.dropFirst()).map { $0 % 2 == 0 } == true ? .failure : .success }
         for _ in 0..<20 {
-            world.publish(10)
-            world.settle()
+            world.publishAndSettle(10)
         }
         #expect(world.rows(key).count == 100)
         #expect(world.process.loops[0].engine.lane(key)?.rows.count ?? 0 <= 16)
@@ -237,8 +230,7 @@ struct TrimTests {
         let key = world.register()
         world.answer = { _ in .failure }
         for _ in 0..<8 {
-            world.publish()
-            world.settle()
+            world.publishAndSettle()
         }
         #expect(world.delegate(key)?.state.failingSince != nil)
         world.trim(through: 7)

@@ -100,8 +100,7 @@ struct PoisonTests {
         let world = try World()
         let key = world.register { $0.ordering = ordering }
         world.answer = { $0.event.id == "e1" ? .failure : .success }
-        world.publish(3, subject: "s")
-        world.settle()
+        world.publishAndSettle(3, subject: "s")
         let entry = try #require(world.process.loops[0].engine.board.entry(key))
         #expect(entry.flow.limitedBy == .ordering)
         #expect(entry.flow.blockedSubject == (ordering == .subject ? "s" : nil))
@@ -117,8 +116,7 @@ struct PoisonTests {
         world.answer = { $0.event.type == "a.bad" ? .answered(422) : .success }
         for _ in 0..<10 {
             world.publish(1, type: "a.bad")
-            world.publish(1, type: "a.good")
-            world.settle()
+            world.publishAndSettle(1, type: "a.good")
         }
         let flow = try #require(world.process.loops[0].engine.board.entry(key)?.flow)
         #expect(flow.refusedTypes.map(\.type) == ["a.bad"])

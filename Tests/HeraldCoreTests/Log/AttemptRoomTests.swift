@@ -17,8 +17,7 @@ struct AttemptRoomTests {
         let outcome = CallbackOutcome(
             verdict: .answered(status: 200, retryAfter: nil), duration: 0, excerpt: Array(repeating: 7, count: excerpt))
         world.answer = { _ in outcome }
-        world.publish(count)
-        world.settle()
+        world.publishAndSettle(count)
     }
 
     @Test("a full budget is kept by the transactions that record, without another measurement")

@@ -108,6 +108,13 @@ final class EngineBench {
         return ending.count
     }
 
+    func finishAndTurn(
+        _ delegate: DelegateKey? = nil, event: LogPosition? = nil, with outcome: CallbackOutcome = .success
+    ) {
+        finish(delegate, event: event, with: outcome)
+        turn()
+    }
+
     var delivered: Int { engine.counters.succeeded.load(ordering: .relaxed) }
     var givenUp: Int { engine.counters.gaveUp.load(ordering: .relaxed) }
 

@@ -81,6 +81,14 @@ final class World: @unchecked Sendable {
         run()
     }
 
+    /// Publishes, and lets it be stored and delivered.
+    func publishAndSettle(
+        _ count: Int = 1, type: String = "a.x", subject: String? = nil, data: String = "{}"
+    ) {
+        publish(count, type: type, subject: subject, data: data)
+        settle()
+    }
+
     @discardableResult
     func register(
         _ url: String = "https://receiver.example/", secret: SigningSecret = .test,
