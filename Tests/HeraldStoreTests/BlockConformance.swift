@@ -65,8 +65,7 @@ struct BlockConformance {
 
     @Test("additions of the current transaction are counted", arguments: StoreKind.allCases)
     func within(_ kind: StoreKind) throws {
-        let fixture = try StoreFixture(kind)
-        try fixture.append([Event(id: "a")])
+        let fixture = try StoreFixture(kind, appending: [Event(id: "a")])
         let found = try fixture.transaction { (transaction) throws(StoreError) in
             try transaction.append(Event(id: "b"))
             return try transaction.countBlock(0)
@@ -91,8 +90,7 @@ struct BlockConformance {
 
     @Test("stored counts are not added again", arguments: [StoreKind.sqlite, .postgres])
     func keeping(_ kind: StoreKind) throws {
-        let fixture = try StoreFixture(kind)
-        try fixture.append((1...1_100).map { Event(id: "e\($0)") })
+        let fixture = try StoreFixture(kind, appending: (1...1_100).map { Event(id: "e\($0)") })
         let kept = AppBlock(app: other, block: 0, events: 5, bytes: 6)
         try fixture.transaction { (transaction) throws(StoreError) in try transaction.keepBlock(0, [kept]) }
         let blocks = sorted(try fixture.restart().blocks)

@@ -89,8 +89,7 @@ struct ChangeConformance {
         "a delivery that was requested stays as it is until the owner of its lane has received it",
         arguments: StoreKind.shared)
     func requests(_ kind: StoreKind) throws {
-        let fixture = try StoreFixture(kind)
-        try fixture.append([Event(id: "a"), Event(id: "b")])
+        let fixture = try StoreFixture(kind, appending: [Event(id: "a"), Event(id: "b")])
         try fixture.set(WebhookDelegate(1))
         func row(_ event: LogPosition, _ state: WaitingDelivery.State, attempts: Int = 3) -> WaitingDelivery {
             WaitingDelivery(delegate: 1, event: event, attempts: attempts, dueAt: 9, state: state)

@@ -74,8 +74,7 @@ struct CheckpointConformance {
 
     @Test("recovery returns what is decided beyond each lane's cursor, and nothing else", arguments: StoreKind.allCases)
     func decided(_ kind: StoreKind) throws {
-        let fixture = try StoreFixture(kind)
-        try fixture.append((1...9).map { Event(id: "e\($0)") })
+        let fixture = try StoreFixture(kind, appending: (1...9).map { Event(id: "e\($0)") })
         try fixture.set(WebhookDelegate(1), WebhookDelegate(2), WebhookDelegate(3))
         try fixture.write {
             $0.settled = 5
@@ -105,8 +104,7 @@ struct CheckpointConformance {
 
     @Test("attempts that were written ahead of the position of their lane are decided", arguments: StoreKind.allCases)
     func part(_ kind: StoreKind) throws {
-        let fixture = try StoreFixture(kind)
-        try fixture.append((1...9).map { Event(id: "e\($0)") })
+        let fixture = try StoreFixture(kind, appending: (1...9).map { Event(id: "e\($0)") })
         try fixture.set(WebhookDelegate(1))
         try fixture.write {
             $0.settled = 3
@@ -118,8 +116,7 @@ struct CheckpointConformance {
 
     @Test("so are the rows that were written with them, whatever the order", arguments: StoreKind.allCases)
     func partWithRows(_ kind: StoreKind) throws {
-        let fixture = try StoreFixture(kind)
-        try fixture.append((1...9).map { Event(id: "e\($0)") })
+        let fixture = try StoreFixture(kind, appending: (1...9).map { Event(id: "e\($0)") })
         let delegates: [DelegateKey] = [1, 2, 3]
         try fixture.set(
             WebhookDelegate(1) { $0.ordering = .strict }, WebhookDelegate(2) { $0.ordering = .subject },
@@ -146,8 +143,7 @@ struct CheckpointConformance {
         "outcomes that were written ahead of the positions are decided for every reader",
         arguments: StoreKind.shared)
     func ahead(_ kind: StoreKind) throws {
-        let fixture = try StoreFixture(kind)
-        try fixture.append((1...9).map { Event(id: "e\($0)") })
+        let fixture = try StoreFixture(kind, appending: (1...9).map { Event(id: "e\($0)") })
         try fixture.set(WebhookDelegate(1), WebhookDelegate(2), WebhookDelegate(3))
         try fixture.write {
             $0.settled = 3
@@ -181,8 +177,7 @@ struct CheckpointConformance {
 
     @Test("each shard is recovered with its own lanes", arguments: StoreKind.allCases)
     func shards(_ kind: StoreKind) throws {
-        let fixture = try StoreFixture(kind)
-        try fixture.append((1...9).map { Event(id: "e\($0)") })
+        let fixture = try StoreFixture(kind, appending: (1...9).map { Event(id: "e\($0)") })
         let (one, two) = (Shards(of: 1), Shards(of: 2))
         try fixture.set(WebhookDelegate(1), WebhookDelegate(2), WebhookDelegate(65), WebhookDelegate(66))
         try fixture.transaction { (transaction) throws(StoreError) in
@@ -228,8 +223,7 @@ struct CheckpointConformance {
 
     @Test("attempts are listed newest first for a delegate, oldest first for an event", arguments: StoreKind.allCases)
     func attempts(_ kind: StoreKind) throws {
-        let fixture = try StoreFixture(kind)
-        try fixture.append([Event(id: "a"), Event(id: "b")])
+        let fixture = try StoreFixture(kind, appending: [Event(id: "a"), Event(id: "b")])
         let records = [
             attempt(1, 1, status: 503, excerpt: "try later"),
             attempt(2, 1, status: nil, failure: .tls, detail: "certificate expired"),
@@ -303,8 +297,7 @@ struct CheckpointConformance {
 
     @Test("replays survive a restart, with their position, until they end", arguments: StoreKind.allCases)
     func replays(_ kind: StoreKind) throws {
-        let fixture = try StoreFixture(kind)
-        try fixture.append((1...9).map { Event(id: "e\($0)") })
+        let fixture = try StoreFixture(kind, appending: (1...9).map { Event(id: "e\($0)") })
         try fixture.set(WebhookDelegate(1), WebhookDelegate(2))
         let added = try fixture.transaction { (transaction) throws(StoreError) in
             let added = [
@@ -420,8 +413,7 @@ struct CheckpointConformance {
 
     @Test("deliveries of a replay are not repeated by the lane", arguments: StoreKind.allCases)
     func decidedByReplay(_ kind: StoreKind) throws {
-        let fixture = try StoreFixture(kind)
-        try fixture.append((1...5).map { Event(id: "e\($0)") })
+        let fixture = try StoreFixture(kind, appending: (1...5).map { Event(id: "e\($0)") })
         try fixture.set(WebhookDelegate(1))
         var replayed = attempt(1, 3)
         replayed.isReplay = true

@@ -63,8 +63,7 @@ struct DelegateConformance {
         "a deleted delegate is removed with its lane, retries, replays and statistics, and its key is not reused",
         arguments: StoreKind.allCases)
     func remove(_ kind: StoreKind) throws {
-        let fixture = try StoreFixture(kind)
-        try fixture.append([Event(id: "a")])
+        let fixture = try StoreFixture(kind, appending: [Event(id: "a")])
         try fixture.set(WebhookDelegate(1), WebhookDelegate(2))
         try fixture.write {
             $0.lanes = [LanePosition(delegate: 2, cursor: 0, position: 1)]
@@ -109,8 +108,7 @@ struct DelegateConformance {
         "the deliveries of a delegate are removed in parts, those of the earliest events first",
         arguments: StoreKind.allCases)
     func waitingInParts(_ kind: StoreKind) throws {
-        let fixture = try StoreFixture(kind)
-        try fixture.append((1...5).map { Event(id: "e\($0)") })
+        let fixture = try StoreFixture(kind, appending: (1...5).map { Event(id: "e\($0)") })
         try fixture.set(WebhookDelegate(1), WebhookDelegate(2))
         try fixture.write { checkpoint in
             checkpoint.waiting = (1...5).map { event in

@@ -17,8 +17,7 @@ struct EventConformance {
 
     @Test("events get consecutive positions, also across a restart", arguments: StoreKind.allCases)
     func numbers(_ kind: StoreKind) throws {
-        let fixture = try StoreFixture(kind)
-        try fixture.append([Event(id: "a"), Event(id: "b")])
+        let fixture = try StoreFixture(kind, appending: [Event(id: "a"), Event(id: "b")])
         let recovery = try fixture.restart()
         #expect(recovery.head == 2)
         #expect(recovery.first == 1)
@@ -107,8 +106,7 @@ struct EventConformance {
 
     @Test("a transaction that throws leaves nothing behind", arguments: StoreKind.allCases)
     func rollback(_ kind: StoreKind) throws {
-        let fixture = try StoreFixture(kind)
-        try fixture.append([Event(id: "a")])
+        let fixture = try StoreFixture(kind, appending: [Event(id: "a")])
         try fixture.set(WebhookDelegate(1))
         let thrown = failure {
             try fixture.store.transaction { (transaction) throws(StoreError) in

@@ -10,8 +10,7 @@ struct PullConformance {
 
     /// Events 1 to 9, delegates 1 and 2.
     private func fixture(_ kind: StoreKind) throws -> StoreFixture {
-        let fixture = try StoreFixture(kind)
-        try fixture.append((1...9).map { Event("order.\($0)", id: "e\($0)") })
+        let fixture = try StoreFixture(kind, appending: (1...9).map { Event("order.\($0)", id: "e\($0)") })
         try fixture.set(WebhookDelegate(1), WebhookDelegate(2))
         return fixture
     }

@@ -21,8 +21,7 @@ struct RetentionConformance {
 
     @Test("retention sees how far deliveries have come", arguments: StoreKind.allCases)
     func progress(_ kind: StoreKind) throws {
-        let fixture = try StoreFixture(kind)
-        try fixture.append((1...9).map { Event(id: "e\($0)") })
+        let fixture = try StoreFixture(kind, appending: (1...9).map { Event(id: "e\($0)") })
         try fixture.set(WebhookDelegate(1), WebhookDelegate(2))
         let replay = try fixture.transaction { (transaction) throws(StoreError) in
             try transaction.addReplay(delegate: 2, after: 1, until: 3, at: 5)
@@ -86,8 +85,7 @@ struct RetentionConformance {
 
     @Test("marks show which events arrived before a time", arguments: StoreKind.allCases)
     func lastBefore(_ kind: StoreKind) throws {
-        let fixture = try StoreFixture(kind)
-        try fixture.append((1...9).map { Event(id: "e\($0)") })
+        let fixture = try StoreFixture(kind, appending: (1...9).map { Event(id: "e\($0)") })
         #expect(try fixture.restart().lastMark == nil)
         let reader = try fixture.store.makeReader()
         #expect(try reader.lastEvent(before: .max) == 0)
@@ -198,8 +196,7 @@ struct RetentionConformance {
 
     @Test("of the marks before the first event, the last one stays", arguments: StoreKind.allCases)
     func marks(_ kind: StoreKind) throws {
-        let fixture = try StoreFixture(kind)
-        try fixture.append((1...9).map { Event(id: "e\($0)", time: 0) })
+        let fixture = try StoreFixture(kind, appending: (1...9).map { Event(id: "e\($0)", time: 0) })
         try add(fixture, mark(1, 100), mark(3, 200), mark(5, 300))
         #expect(try remove(fixture, through: 4) == 5)
         let reader = try fixture.store.makeReader()

@@ -20,7 +20,7 @@ final class StoreFixture {
     private let database: String?
     private var others: [any EventStore] = []
 
-    init(_ kind: StoreKind) throws {
+    init(_ kind: StoreKind, appending events: [Event] = []) throws {
         switch kind {
         case .memory:
             database = nil
@@ -33,6 +33,7 @@ final class StoreFixture {
             database = url
             store = try PostgresStore(url: url)
         }
+        if !events.isEmpty { try append(events) }
     }
 
     deinit {

@@ -21,8 +21,7 @@ struct TransactionConformance {
 
     @Test("the end of the log is known in deciding transactions only", arguments: StoreKind.allCases)
     func head(_ kind: StoreKind) throws {
-        let fixture = try StoreFixture(kind)
-        try fixture.append([Event(id: "a")])
+        let fixture = try StoreFixture(kind, appending: [Event(id: "a")])
         try fixture.store.transaction(.deciding) { transaction throws(StoreError) in
             #expect(try transaction.head == 1)
             try transaction.append(Event(id: "b"))
@@ -69,8 +68,7 @@ struct TransactionConformance {
 
     @Test("a recording transaction writes a checkpoint", arguments: StoreKind.allCases)
     func recording(_ kind: StoreKind) throws {
-        let fixture = try StoreFixture(kind)
-        try fixture.append([Event(id: "a")])
+        let fixture = try StoreFixture(kind, appending: [Event(id: "a")])
         try fixture.set(WebhookDelegate(1))
         try fixture.store.transaction(.recording) { transaction throws(StoreError) in
             var checkpoint = Checkpoint()
@@ -105,8 +103,7 @@ struct TransactionConformance {
 
     @Test("a healthy store says so, and gives back no more than it has", arguments: StoreKind.allCases)
     func health(_ kind: StoreKind) throws {
-        let fixture = try StoreFixture(kind)
-        try fixture.append([Event(id: "a")])
+        let fixture = try StoreFixture(kind, appending: [Event(id: "a")])
         try fixture.store.health()
         try fixture.store.checkFiles()
         if case .failed(let error) = try fixture.store.checkpointIfDue() { throw error }
