@@ -257,8 +257,7 @@ struct DelegateLifecycleTests {
 
     @Test("a request without effect does not change the version, even if a secret has expired since")
     func unchanged() throws {
-        let world = try World()
-        let key = world.register()
+        let (world, key) = try World.registered()
         world.update(key) { state, now in
             let old = DelegateSecret(SigningSecret(bytes: Array(1...32)), expiresAt: now + 10_000)
             state.secrets.append(old)

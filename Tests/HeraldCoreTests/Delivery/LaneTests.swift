@@ -154,8 +154,7 @@ struct LaneTests {
 
     @Test("a restart makes no retry earlier than the schedule says, which may be a week", arguments: [0, 1])
     func longDelay(restarts: Int) throws {
-        let world = try World()
-        let key = world.register { $0.retrySchedule = [604_800] }
+        let (world, key) = try World.registered { $0.retrySchedule = [604_800] }
         world.answer = { _ in .failure }
         world.publishAndSettle()
         for _ in 0..<restarts { try world.restart() }

@@ -11,8 +11,7 @@ struct LeaseAndConsentTests {
 
     @Test("a delegate that is not renewed is unregistered, with everything that belongs to it")
     func expires() throws {
-        let world = try World()
-        let key = world.register { $0.leaseSeconds = 60 }
+        let (world, key) = try World.registered { $0.leaseSeconds = 60 }
         world.answer = { _ in .failure }
         world.publish()
         world.advance(seconds: 59)
@@ -46,21 +45,18 @@ struct LeaseAndConsentTests {
             let length: Int64 = version.isMultiple(of: 2) ? 10_000 : 50_000
             bench.set(WebhookDelegate(1, expiresAt: bench.clock.wall + length, version: version))
             if version.isMultiple(of: 2) { continue }
-            bench.clock.advance(seconds: 1)
-            bench.turn()
+            bench.advance(seconds: 1)
         }
         bench.set(WebhookDelegate(1, expiresAt: bench.clock.wall + 1_000_000, version: 101))
         for _ in 0..<60 {
-            bench.clock.advance(seconds: 1)
-            bench.turn()
+            bench.advance(seconds: 1)
         }
         #expect(bench.engine.waitingTimers == 1)
     }
 
     @Test("a delegate that is renewed in time stays, even if the renewal coincides with the end")
     func renewed() throws {
-        let world = try World()
-        let key = world.register { $0.leaseSeconds = 60 }
+        let (world, key) = try World.registered { $0.leaseSeconds = 60 }
         for _ in 1...20 {
             world.advance(seconds: 50)
             world.update(key) { state, now in state.apply(.leaseRenewed, now: now) }
@@ -94,8 +90,7 @@ struct LeaseAndConsentTests {
 
     @Test("a lease that ends together with other changes of its delegate does not block a checkpoint")
     func expiresWhileFailing() throws {
-        let world = try World()
-        let key = world.register {
+        let (world, key) = try World.registered {
             $0.leaseSeconds = 60
             $0.retrySchedule = []
         }
@@ -142,8 +137,7 @@ struct LeaseAndConsentTests {
 
     @Test("the handshake requires permission in the response")
     func handshake() throws {
-        let world = try World()
-        let key = world.register { $0.verification = .cloudevents }
+        let (world, key) = try World.registered { $0.verification = .cloudevents }
         world.settle()
         #expect(world.status(key) == .pendingVerification)
         #expect(world.callbacks.map(\.purpose) == [.handshake])
@@ -160,8 +154,7 @@ struct LeaseAndConsentTests {
         "the rate of the handshake is applied, unless the delegate's own is lower",
         arguments: [(nil, 0.5), (2, 0.5), (0.25, 0.25)])
     func allowedRate(_ wanted: Double?, _ kept: Double) throws {
-        let world = try World()
-        let key = world.register {
+        let (world, key) = try World.registered {
             $0.verification = .cloudevents
             $0.rateLimit = wanted
         }

@@ -117,8 +117,7 @@ struct OrderingTests {
     @Test("deliveries that waited for others when the process died do not overtake them after the restart")
     func restart() throws {
         for dies in [true, false] {
-            let world = try World()
-            let key = world.register { $0.ordering = .subject }
+            let (world, key) = try World.registered { $0.ordering = .subject }
             world.answer = { _ in nil }
             world.publishAndSettle(3, subject: "s")
             #expect(world.rows(key).map(\.event) == [2, 3])
@@ -133,8 +132,7 @@ struct OrderingTests {
     @Test("a new ordering takes effect when open deliveries have ended")
     func later() throws {
         for ordering in [WebhookSettings.Ordering.strict, .subject] {
-            let world = try World()
-            let key = world.register()
+            let (world, key) = try World.registered()
             world.answer = { _ in nil }
             world.publish(3, subject: "s")
             world.update(key) { state, _ in state.settings.ordering = ordering }
@@ -155,8 +153,7 @@ struct OrderingTests {
 
     @Test("when a delegate's ordering is removed, waiting deliveries are sent at once")
     func givenUp() throws {
-        let world = try World()
-        let key = world.register { $0.ordering = .subject }
+        let (world, key) = try World.registered { $0.ordering = .subject }
         world.answer = { _ in nil }
         world.publish(4, subject: "s")
         #expect(world.arrivals(key) == ["e1"])
@@ -169,8 +166,7 @@ struct OrderingTests {
 
     @Test("an exhausted or cancelled delivery releases the next one of its subject")
     func goesOn() throws {
-        let world = try World()
-        let key = world.register {
+        let (world, key) = try World.registered {
             $0.ordering = .subject
             $0.retrySchedule = [10]
         }

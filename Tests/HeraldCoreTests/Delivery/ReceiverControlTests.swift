@@ -28,8 +28,7 @@ struct ReceiverControlTests {
         "410 ends a delegate: waiting deliveries are dropped, nothing more is sent, even after a restart, and one event is published"
     )
     func gone() throws {
-        let world = try World()
-        let key = world.register { $0.retrySchedule = [10, 10] }
+        let (world, key) = try World.registered { $0.retrySchedule = [10, 10] }
         world.answer = { $0.event.id == "e1" ? .failure : $0.event.id == "e2" ? nil : Self.gone }
         world.publish(3)
         #expect(world.arrivals(key) == ["e1", "e2", "e3"])
@@ -53,8 +52,7 @@ struct ReceiverControlTests {
 
     @Test("several 410 at once, and concurrent changes, do not reactivate a delegate")
     func goneOnce() throws {
-        let world = try World()
-        let key = world.register()
+        let (world, key) = try World.registered()
         world.answer = { _ in nil }
         world.publish(4)
         world.answer = { $0.event.id == "e4" ? nil : Self.gone }
@@ -72,8 +70,7 @@ struct ReceiverControlTests {
         "a response of the old address says nothing about the new one",
         arguments: [CallbackOutcome.answered(410), .disabling, .failure], [false, true])
     func movedAway(response: CallbackOutcome, isHeard: Bool) throws {
-        let world = try World()
-        let key = world.register { $0.retrySchedule = [10, 10] }
+        let (world, key) = try World.registered { $0.retrySchedule = [10, 10] }
         let isOld: (Callback) -> Bool = { $0.delegate.settings.url == "https://receiver.example/" }
         world.answer = { isOld($0) ? isHeard ? response : nil : .success }
         world.publish()
@@ -97,8 +94,7 @@ struct ReceiverControlTests {
 
     @Test("a gone delegate that is resumed receives events published from then on")
     func resumed() throws {
-        let world = try World()
-        let key = world.register()
+        let (world, key) = try World.registered()
         world.answer = { _ in Self.gone }
         world.publishAndSettle(2)
         world.publish()
@@ -112,8 +108,7 @@ struct ReceiverControlTests {
 
     @Test("after a 410 a delegate has no position, whatever the last open requests get as response")
     func goneAndDisabled() throws {
-        let world = try World()
-        let key = world.register()
+        let (world, key) = try World.registered()
         world.answer = { $0.event.id == "e1" ? Self.gone : nil }
         world.publishAndSettle(2)
         #expect(world.status(key) == .gone)
@@ -161,8 +156,7 @@ struct ReceiverControlTests {
 
     @Test("redeliveries to a gone delegate are dropped, and its replays end")
     func goneAndAskedAgain() throws {
-        let world = try World()
-        let key = world.register()
+        let (world, key) = try World.registered()
         world.answer = { _ in Self.gone }
         world.publishAndSettle()
         let id = try #require(world.delegate(key)?.id)
@@ -178,8 +172,7 @@ struct ReceiverControlTests {
         "webhook-delivery: disable stops a delegate at once, with any status, and loses nothing",
         arguments: [200, 500])
     func disable(status: Int) throws {
-        let world = try World()
-        let key = world.register { $0.maxInFlight = 1 }
+        let (world, key) = try World.registered { $0.maxInFlight = 1 }
         world.answer = { $0.event.id == "e2" ? Self.outcome(status, .disable) : .success }
         world.publish(5)
         world.update(key) { state, _ in state.settings.description = "crossing" }
@@ -199,8 +192,7 @@ struct ReceiverControlTests {
 
     @Test("a delegate that was paused before the command arrived is not disabled, and no event says so")
     func disableCrossesPause() throws {
-        let world = try World()
-        let key = world.register()
+        let (world, key) = try World.registered()
         world.answer = { _ in Self.outcome(200, .disable) }
         world.publish()
         world.update(key) { state, now in state.apply(.paused, now: now) }
@@ -211,8 +203,7 @@ struct ReceiverControlTests {
 
     @Test("webhook-delivery: abort-message ends one delivery, and no other")
     func abort() throws {
-        let world = try World()
-        let key = world.register { $0.retrySchedule = [1, 1] }
+        let (world, key) = try World.registered { $0.retrySchedule = [1, 1] }
         world.answer = { $0.event.id == "e1" ? Self.outcome(500, .abortMessage) : .failure }
         world.publish(2)
         world.advance(seconds: 100)
@@ -226,8 +217,7 @@ struct ReceiverControlTests {
 
     @Test("a delivery that is rejected with Retry-After waits for that time, and the others continue")
     func retryAfter() throws {
-        let world = try World()
-        let key = world.register()
+        let (world, key) = try World.registered()
         let other = world.register("https://receiver.example/other")
         world.answer = { $0.delegate.key == key ? .answered(429, retryAfter: 120) : .success }
         world.publish()
@@ -242,8 +232,7 @@ struct ReceiverControlTests {
 
     @Test("no more callbacks start per second than the rate limit allows, and a new limit applies at once")
     func rateLimit() throws {
-        let world = try World()
-        let key = world.register {
+        let (world, key) = try World.registered {
             $0.rateLimit = 4
             $0.maxInFlight = 256
         }
@@ -263,8 +252,7 @@ struct ReceiverControlTests {
         for outcome in [
             CallbackOutcome.failed(.timeout), .answered(502), .answered(504),
         ] {
-            let world = try World()
-            let key = world.register { $0.retrySchedule = [1] }
+            let (world, key) = try World.registered { $0.retrySchedule = [1] }
             world.answer = { _ in outcome }
             world.publish()
             world.advance(seconds: 59)

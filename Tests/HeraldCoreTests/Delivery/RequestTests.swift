@@ -16,8 +16,7 @@ struct RequestTests {
 
     @Test("an exhausted delivery is made again, from the first attempt on, and marked")
     func redeliver() throws {
-        let world = try World()
-        let key = world.register { $0.retrySchedule = [] }
+        let (world, key) = try World.registered { $0.retrySchedule = [] }
         world.answer = { _ in .failure }
         world.publishAndSettle(2)
         #expect(world.rows(key).map(\.state) == [.exhausted, .exhausted])
@@ -32,8 +31,7 @@ struct RequestTests {
     @Test("deliveries that are requested again together keep the order of the log")
     func redeliverInOrder() throws {
         for ordering in [WebhookSettings.Ordering.strict, .subject] {
-            let world = try World()
-            let key = world.register {
+            let (world, key) = try World.registered {
                 $0.ordering = ordering
                 $0.retrySchedule = []
             }
@@ -48,8 +46,7 @@ struct RequestTests {
 
     @Test("many deliveries are repeated and cancelled in steps, each once, up to the limit of the request")
     func manySteps() throws {
-        let world = try World()
-        let key = world.register { $0.retrySchedule = [] }
+        let (world, key) = try World.registered { $0.retrySchedule = [] }
         // So few that the receiver does not count as down.
         world.answer = { callback in
             Int(callback.event.id.dropFirst()).map { $0.isMultiple(of: 10) } == true ? .failure : .success
@@ -72,8 +69,7 @@ struct RequestTests {
     @Test("a redelivery requested during the first attempt is made once", arguments: [200, 500])
     func redeliverOpen(status: Int) throws {
         for ordering in WebhookSettings.Ordering.allCases {
-            let world = try World()
-            let key = world.register { $0.ordering = ordering }
+            let (world, key) = try World.registered { $0.ordering = ordering }
             world.answer = { _ in nil }
             world.publish(1, subject: "s")
             world.manage(.redeliverEvent(id: "e1", delegateID: world.delegate(key)?.id))
@@ -95,8 +91,7 @@ struct RequestTests {
 
     @Test("a redelivery requested during a retry restarts its schedule when it fails")
     func redeliverOpenRetry() throws {
-        let world = try World()
-        let key = world.register { $0.retrySchedule = [1] }
+        let (world, key) = try World.registered { $0.retrySchedule = [1] }
         world.answer = { $0.attempt == 1 ? .failure : nil }
         world.publish()
         world.advance(seconds: 2)
@@ -110,8 +105,7 @@ struct RequestTests {
 
     @Test("with strict order, a redelivered delivery still goes first")
     func redeliverStrict() throws {
-        let world = try World()
-        let key = world.register { $0.ordering = .strict }
+        let (world, key) = try World.registered { $0.ordering = .strict }
         world.answer = { _ in .failure }
         world.publishAndSettle(2)
         #expect(world.arrivals(key) == ["e1"])
@@ -126,8 +120,7 @@ struct RequestTests {
 
     @Test("with strict order, a redelivered delivery still goes first after a restart")
     func redeliverStrictRestart() throws {
-        let world = try World()
-        let key = world.register { $0.ordering = .strict }
+        let (world, key) = try World.registered { $0.ordering = .strict }
         world.answer = { _ in .failure }
         world.publishAndSettle(2)
         world.manage(.redeliver(query([.retrying])))
@@ -144,8 +137,7 @@ struct RequestTests {
 
     @Test("so does one that was requested during its first attempt")
     func redeliverOpenStrictRestart() throws {
-        let world = try World()
-        let key = world.register { $0.ordering = .strict }
+        let (world, key) = try World.registered { $0.ordering = .strict }
         world.answer = { _ in nil }
         world.publish(2)
         world.manage(.redeliverEvent(id: "e1", delegateID: world.delegate(key)?.id))
@@ -164,8 +156,7 @@ struct RequestTests {
 
     @Test("a redelivery is not lost by an earlier checkpoint")
     func redeliverCrossing() throws {
-        let world = try World()
-        let key = world.register { $0.retrySchedule = [1] }
+        let (world, key) = try World.registered { $0.retrySchedule = [1] }
         world.answer = { $0.attempt == 1 ? .failure : .success }
         world.publish()
         world.advance(seconds: 0.95)
@@ -190,8 +181,7 @@ struct RequestTests {
             { $0.settings.events = [.exact("b.x")] }, { $0.settings.subjects = ["other"] },
             { $0.settings.filter = ContentFilter(text: Array(#"{"data": {"n": [2]}}"#.utf8)) },
         ] as [@Sendable (inout WebhookDelegate.State) -> Void] {
-            let world = try World()
-            let key = world.register { $0.retrySchedule = [10, 10] }
+            let (world, key) = try World.registered { $0.retrySchedule = [10, 10] }
             world.answer = { _ in .failure }
             world.publishAndSettle(1, subject: "s", data: #"{"n": 1}"#)
             #expect(world.rows(key).map(\.state) == [.retrying])
@@ -206,8 +196,7 @@ struct RequestTests {
     @Test("a redelivery by event and delegate ignores the delegate's settings, including its retries")
     func named() throws {
         for restarts in [false, true] {
-            let world = try World()
-            let key = world.register {
+            let (world, key) = try World.registered {
                 $0.events = [.exact("b.x")]
                 $0.retrySchedule = [10, 10]
             }
@@ -231,8 +220,7 @@ struct RequestTests {
     @Test("in every ordering, deliveries after an unwanted retry continue")
     func unwantedBarsNothing() throws {
         for ordering in WebhookSettings.Ordering.allCases {
-            let world = try World()
-            let key = world.register { $0.ordering = ordering }
+            let (world, key) = try World.registered { $0.ordering = ordering }
             world.answer = { _ in .failure }
             world.publish(1, subject: "s")
             world.publishAndSettle(1, type: "b.x", subject: "s")
@@ -247,8 +235,7 @@ struct RequestTests {
 
     @Test("waiting deliveries can be cancelled, even while their retry is in flight")
     func cancel() throws {
-        let world = try World()
-        let key = world.register { $0.retrySchedule = [1, 1, 1] }
+        let (world, key) = try World.registered { $0.retrySchedule = [1, 1, 1] }
         world.answer = { $0.attempt == 1 || $0.event.id == "e1" ? .failure : nil }
         world.publish(2)
         world.advance(seconds: 1.5)
@@ -419,8 +406,7 @@ struct RequestTests {
     @Test("a delivery that was exhausted is delivered once a replay has made it")
     func replayOfExhausted() throws {
         for ordering in WebhookSettings.Ordering.allCases {
-            let world = try World()
-            let key = world.register {
+            let (world, key) = try World.registered {
                 $0.ordering = ordering
                 $0.retrySchedule = []
             }
@@ -437,8 +423,7 @@ struct RequestTests {
 
     @Test("a replay continues after a crash, and skips events with a row of their own")
     func replayRestarts() throws {
-        let world = try World()
-        let key = world.register { $0.maxInFlight = 1 }
+        let (world, key) = try World.registered { $0.maxInFlight = 1 }
         world.answer = { $0.event.id == "e3" ? .failure : .success }
         world.publishAndSettle(6)
         #expect(world.rows(key).map(\.event) == [3])
@@ -456,8 +441,7 @@ struct RequestTests {
 
     @Test("replays without matching events end, in any order, also at a start")
     func emptyReplays() throws {
-        let world = try World()
-        let key = world.register { $0.maxInFlight = 1 }
+        let (world, key) = try World.registered { $0.maxInFlight = 1 }
         let id = try #require(world.delegate(key)?.id)
         world.publish(3)
         world.answer = { _ in nil }
@@ -478,8 +462,7 @@ struct RequestTests {
     @Test("a lane that reaches an event with a row of a replay leaves it to the replay")
     func replayIsFaster() throws {
         for ordering in WebhookSettings.Ordering.allCases {
-            let world = try World()
-            let key = world.register {
+            let (world, key) = try World.registered {
                 $0.ordering = ordering
                 $0.retrySchedule = [30]
             }
@@ -500,8 +483,7 @@ struct RequestTests {
     @Test("a replay leaves to a lane with an order what the lane has not reached")
     func replayInOrder() throws {
         for ordering in [WebhookSettings.Ordering.strict, .subject] {
-            let world = try World()
-            let key = world.register {
+            let (world, key) = try World.registered {
                 $0.ordering = ordering
                 $0.retrySchedule = [30]
             }
@@ -520,8 +502,7 @@ struct RequestTests {
 
     @Test("after a crash, a replay leaves to a lane with an order what it has not been offered yet")
     func replayAheadOfRouter() throws {
-        let world = try World()
-        let key = world.register {
+        let (world, key) = try World.registered {
             $0.events = [.prefix("a.")]
             $0.ordering = .strict
         }
@@ -559,8 +540,7 @@ struct RequestTests {
 
     @Test("an erased event is not sent any more, and leaves no trace of open deliveries")
     func erase() throws {
-        let world = try World()
-        let key = world.register { $0.maxInFlight = 2 }
+        let (world, key) = try World.registered { $0.maxInFlight = 2 }
         world.answer = { $0.event.id == "e1" ? .failure : nil }
         world.publishAndSettle(4, data: #"{"secret":1}"#)
         #expect(world.open.count == 2)

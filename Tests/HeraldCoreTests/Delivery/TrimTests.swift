@@ -16,8 +16,7 @@ struct TrimTests {
 
     @Test("a paused lane misses events that retention removes; they are counted, and announced at most once a minute")
     func told() throws {
-        let world = try World()
-        let key = world.register()
+        let (world, key) = try World.registered()
         world.update(key) { state, now in state.apply(.paused, now: now) }
         world.publishAndSettle(50)
         for event: LogPosition in [5, 7, 9] {
@@ -41,8 +40,7 @@ struct TrimTests {
 
     @Test("the counts survive a crash, and what was not announced before it is announced after it")
     func crash() throws {
-        let world = try World()
-        let key = world.register()
+        let (world, key) = try World.registered()
         world.update(key) { state, now in state.apply(.paused, now: now) }
         world.publishAndSettle(50)
         for event: LogPosition in [5, 9] {
@@ -72,8 +70,7 @@ struct TrimTests {
 
     @Test("only matching events are counted, and the announcement has the same number")
     func wanted() throws {
-        let world = try World()
-        let key = world.register {
+        let (world, key) = try World.registered {
             $0.events = [.exact("b.x")]
             $0.subjects = ["s"]
             $0.filter = ContentFilter(text: Array(#"{"data": {"n": [1]}}"#.utf8))
@@ -135,8 +132,7 @@ struct TrimTests {
 
     @Test("an event that waits for a retry and is no longer wanted does not count as missed")
     func unwantedRetry() throws {
-        let world = try World()
-        let key = world.register { $0.retrySchedule = [3_600] }
+        let (world, key) = try World.registered { $0.retrySchedule = [3_600] }
         world.answer = { _ in .failure }
         world.publishAndSettle(2)
         world.update(key) { state, _ in state.settings.events = [.exact("b.x")] }
@@ -148,8 +144,7 @@ struct TrimTests {
 
     @Test("retries, queues and replays of removed events end, and block nothing")
     func rows() throws {
-        let world = try World()
-        let key = world.register {
+        let (world, key) = try World.registered {
             $0.ordering = .subject
             $0.maxInFlight = 2
         }
@@ -226,8 +221,7 @@ struct TrimTests {
 
     @Test("a delegate that fails is not failing any more once nothing is left to send to it")
     func outage() throws {
-        let world = try World()
-        let key = world.register()
+        let (world, key) = try World.registered()
         world.answer = { _ in .failure }
         for _ in 0..<8 {
             world.publishAndSettle()
@@ -258,8 +252,7 @@ struct TrimTests {
 
     @Test("open deliveries of a removed event end normally")
     func open() throws {
-        let world = try World()
-        let key = world.register()
+        let (world, key) = try World.registered()
         world.answer = { _ in nil }
         world.publish(3)
         world.trim(through: 2)
@@ -274,8 +267,7 @@ struct TrimTests {
 
     @Test("an attempt removed by retention does not count for a removed delegate")
     func removed() throws {
-        let world = try World()
-        let key = world.register()
+        let (world, key) = try World.registered()
         world.update(key) { state, now in state.apply(.paused, now: now) }
         world.publish(5)
         world.trim(through: 3)

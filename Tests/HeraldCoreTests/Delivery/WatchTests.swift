@@ -238,8 +238,7 @@ struct WatchTests {
 
     @Test("a delivery that will not be made now is no longer awaited", arguments: End.allCases)
     func ends(_ end: End) throws {
-        let world = try World()
-        let key = world.register { $0.maxInFlight = 1 }
+        let (world, key) = try World.registered { $0.maxInFlight = 1 }
         world.answer = { _ in nil }
         world.publish()
         let waiting = Waiting()
@@ -263,8 +262,7 @@ struct WatchTests {
     @Test("an open delivery of a delegate that is paused is still awaited; of a removed one, it is not")
     func underWay() throws {
         for isRemoved in [false, true] {
-            let world = try World()
-            let key = world.register()
+            let (world, key) = try World.registered()
             world.answer = { _ in nil }
             let waiting = Waiting()
             world.publish(watch: waiting.watch)
@@ -316,8 +314,7 @@ struct WatchTests {
     @Test("cancelled deliveries and events removed by retention are no longer awaited")
     func cancelled() throws {
         for isTrimmed in [false, true] {
-            let world = try World()
-            let key = world.register { $0.ordering = .subject }
+            let (world, key) = try World.registered { $0.ordering = .subject }
             world.answer = { _ in nil }
             world.publish(1, subject: "s")
             let waiting = Waiting()

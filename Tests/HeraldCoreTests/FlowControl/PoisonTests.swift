@@ -97,8 +97,7 @@ struct PoisonTests {
 
     @Test("a lane that waits for an earlier delivery says so", arguments: [WebhookSettings.Ordering.strict, .subject])
     func reason(ordering: WebhookSettings.Ordering) throws {
-        let world = try World()
-        let key = world.register { $0.ordering = ordering }
+        let (world, key) = try World.registered { $0.ordering = ordering }
         world.answer = { $0.event.id == "e1" ? .failure : .success }
         world.publishAndSettle(3, subject: "s")
         let entry = try #require(world.process.loops[0].engine.board.entry(key))
@@ -111,8 +110,7 @@ struct PoisonTests {
 
     @Test("the type that a receiver refuses is named, and announced once")
     func named() throws {
-        let world = try World()
-        let key = world.register()
+        let (world, key) = try World.registered()
         world.answer = { $0.event.type == "a.bad" ? .answered(422) : .success }
         for _ in 0..<10 {
             world.publish(1, type: "a.bad")
@@ -130,8 +128,7 @@ struct PoisonTests {
 
     @Test("a restart during an outage gives up no delivery")
     func restarts() throws {
-        let world = try World()
-        let key = world.register { $0.retrySchedule = [1, 10] }
+        let (world, key) = try World.registered { $0.retrySchedule = [1, 10] }
         world.answer = { _ in .failure }
         for _ in 0..<10 {
             world.publish()

@@ -27,8 +27,7 @@ struct NoticeTests {
 
     @Test("each notice is published once, with its data, however often it is reported")
     func once() throws {
-        let world = try World()
-        let key = world.register()
+        let (world, key) = try World.registered()
         let failing = DeliveryNotice.Kind.failing(since: 1_760_000_000_000, reason: "status 500")
         submit(world, [failing, failing, .recovered, .recovered, failing], of: key)
         submit(world, [failing, .disabled(reason: "why"), .disabled(reason: "why again")], of: key)
@@ -52,8 +51,7 @@ struct NoticeTests {
 
     @Test("the registry and its store change in the transaction of the event")
     func atomic() throws {
-        let world = try World()
-        let key = world.register()
+        let (world, key) = try World.registered()
         world.store.refuse(true)
         submit(world, [.disabled(reason: "why")], of: key)
         #expect(world.status(key) == .active && world.contents.events.isEmpty)
@@ -67,8 +65,7 @@ struct NoticeTests {
 
     @Test("failing is an observation and does not change the delegate's version")
     func version() throws {
-        let world = try World()
-        let key = world.register()
+        let (world, key) = try World.registered()
         submit(world, [.failing(since: 5, reason: "")], of: key)
         #expect(world.contents.delegates[key]?.state.failingSince == 5)
         #expect(world.delegate(key)?.version == 1)
@@ -76,8 +73,7 @@ struct NoticeTests {
 
     @Test("notices about removed delegates are ignored")
     func removed() throws {
-        let world = try World()
-        let key = world.register { $0.leaseSeconds = 10 }
+        let (world, key) = try World.registered { $0.leaseSeconds = 10 }
         world.clock.advance(seconds: 11)
         let failing = DeliveryNotice.Kind.failing(since: 5, reason: "")
         submit(world, [.leaseEnded, failing, .leaseEnded, .gone], of: key)
@@ -108,8 +104,7 @@ struct NoticeTests {
 
     @Test("exhausted deliveries and missed events are announced each time")
     func deliveries() throws {
-        let world = try World()
-        let key = world.register()
+        let (world, key) = try World.registered()
         submit(
             world,
             [

@@ -376,8 +376,7 @@ struct SharedHubTests {
 
     @Test("a notice whose commit got no response is announced once")
     func notices() throws {
-        let world = try World()
-        let key = world.register { $0.retrySchedule = [] }
+        let (world, key) = try World.registered { $0.retrySchedule = [] }
         world.answer = { _ in .failure }
         // The first attempt exhausts the schedule; then the receiver counts as failing.
         world.publish()

@@ -21,12 +21,16 @@ struct PullTests {
         bench.hub.addDelegate(pulls, description: "pulls")
     }
 
-    private func register(_ change: (inout WebhookSettings) -> Void = { _ in }) async throws -> WebhookDelegate {
+    /// - Parameter count: of events that follow the registration.
+    private func register(
+        posting count: Int = 0, _ change: (inout WebhookSettings) -> Void = { _ in }
+    ) async throws -> WebhookDelegate {
         let delegate = await bench.register("") { settings in
             settings.kind = .pull
             settings.retrySchedule = [10, 10]
             change(&settings)
         }
+        try await post(count)
         return try #require(delegate)
     }
 
@@ -82,8 +86,7 @@ struct PullTests {
 
     @Test("events are handed out once, in runs, and nothing is left once they are acknowledged")
     func runs() async throws {
-        let delegate = try await register { $0.events = [.exact("order.paid")] }
-        try await post(12)
+        let delegate = try await register(posting: 12) { $0.events = [.exact("order.paid")] }
         try await post(3, type: "order.made", from: 100)
         try await post(3, from: 12)
         let first = try await pull(delegate)
@@ -137,8 +140,7 @@ struct PullTests {
 
     @Test("a failed event is handed out again by the schedule, until it is used up")
     func failures() async throws {
-        let delegate = try await register()
-        try await post(3)
+        let delegate = try await register(posting: 3)
         var run = try await pull(delegate)
         #expect(
             try await acknowledge(run, of: delegate, failed: ["e1"])
@@ -158,8 +160,7 @@ struct PullTests {
 
     @Test("an event that is not in the lease is refused, and the lease stays")
     func unknown() async throws {
-        let delegate = try await register()
-        try await post(2)
+        let delegate = try await register(posting: 2)
         let run = try await pull(delegate, 1)
         let lease = try #require(run.lease)
         let failed = ["e0", "e1", "e2"].map { PullWrite.Failed(id: $0, retryAfter: nil, reason: "") }
@@ -177,8 +178,7 @@ struct PullTests {
     @Test(
         "the events of an expired lease are handed out alone, so that only the one that ends its consumers is given up")
     func expiry() async throws {
-        let delegate = try await register()
-        try await post(3)
+        let delegate = try await register(posting: 3)
         #expect(try await pull(delegate).events.count == 3)
         clock.advance(seconds: 61)
         #expect(try await pull(delegate).lease == nil)
@@ -204,8 +204,7 @@ struct PullTests {
 
     @Test("one consumer gets due retries and new events in turns, also if its retries are always due")
     func turnsOfRetries() async throws {
-        let delegate = try await register { $0.retrySchedule = Array(repeating: 0, count: 20) }
-        try await post(4)
+        let delegate = try await register(posting: 4) { $0.retrySchedule = Array(repeating: 0, count: 20) }
         var found: [String] = []
         for _ in 0..<6 {
             let run = try await pull(delegate, 1)
@@ -219,8 +218,7 @@ struct PullTests {
 
     @Test("in strict order, nothing passes an event that failed")
     func strict() async throws {
-        let delegate = try await register { $0.ordering = .strict }
-        try await post(4)
+        let delegate = try await register(posting: 4) { $0.ordering = .strict }
         let first = try await pull(delegate, 3)
         #expect(ids(first) == ["e0", "e1", "e2"])
         #expect(try await pull(delegate).lease == nil)
@@ -257,8 +255,7 @@ struct PullTests {
 
     @Test("an event that is redelivered before it was pulled is handed out once, and holds up no other")
     func redeliveredBefore() async throws {
-        let delegate = try await register()
-        try await post(3)
+        let delegate = try await register(posting: 3)
         for event in ["e0", "e2"] { try await redeliver(event, to: delegate, count: 0) }
         var found: [String] = []
         while true {
@@ -292,8 +289,7 @@ struct PullTests {
         "an event that is redelivered while it is leased is delivered once more, whatever the first consumer says of it",
         arguments: endings)
     func redeliveredWhileLeased(_ ending: String, _ hasFailed: Bool) async throws {
-        let delegate = try await register()
-        try await post(1)
+        let delegate = try await register(posting: 1)
         if hasFailed {
             let run = try await pull(delegate)
             let failed = PullWrite.Failed(id: "e0", retryAfter: 0)
@@ -325,8 +321,7 @@ struct PullTests {
 
     @Test("a lease ends after twelve hours, however often it is extended")
     func longestLease() async throws {
-        let delegate = try await register()
-        try await post(1)
+        let delegate = try await register(posting: 1)
         let lease = try #require(try await pull(delegate).lease)
         clock.advance(seconds: 30)
         let outcome = try await write(delegate, .extend(lease: lease.id, seconds: 50_000))
@@ -339,8 +334,7 @@ struct PullTests {
 
     @Test("an extension does not let a lease end sooner")
     func shorterExtension() async throws {
-        let delegate = try await register()
-        try await post(1)
+        let delegate = try await register(posting: 1)
         let lease = try #require(try await pull(delegate).lease)
         let outcome = try await write(delegate, .extend(lease: lease.id, seconds: 5))
         guard case .extended(let extended) = outcome else { throw Unexpected("\(outcome)") }
@@ -349,8 +343,7 @@ struct PullTests {
 
     @Test("after the end of a lease, a pull that does not wait gets what is there")
     func afterExpiry() async throws {
-        let delegate = try await register()
-        try await post(1)
+        let delegate = try await register(posting: 1)
         #expect(try await pull(delegate).lease != nil)
         clock.advance(seconds: 61)
         try await post(2, from: 1)
@@ -359,8 +352,7 @@ struct PullTests {
 
     @Test("leases that have expired end within one pull, however many there are")
     func manyExpired() async throws {
-        let delegate = try await register()
-        try await post(300)
+        let delegate = try await register(posting: 300)
         for _ in 0..<300 { _ = try await pull(delegate, 1) }
         clock.advance(seconds: 61)
         // What has failed is not due yet.
@@ -413,8 +405,7 @@ struct PullTests {
         "a pull acknowledges the run before it, in the transaction of its own lease",
         arguments: [WebhookSettings.Ordering.none, .strict])
     func acknowledging(_ ordering: WebhookSettings.Ordering) async throws {
-        let delegate = try await register { $0.ordering = ordering }
-        try await post(3)
+        let delegate = try await register(posting: 3) { $0.ordering = ordering }
         _ = try await acknowledge(try await pull(delegate, 1), of: delegate, failed: ["e0"])
         clock.advance(seconds: 20)
         // A retry, which has a row.
@@ -434,8 +425,7 @@ struct PullTests {
 
     @Test("seeking hands out again what follows the position")
     func seeking() async throws {
-        let delegate = try await register()
-        try await post(4)
+        let delegate = try await register(posting: 4)
         let run = try await pull(delegate, 2)
         _ = try await acknowledge(run, of: delegate, failed: ["e1"])
         _ = try await pull(delegate, 1)
@@ -447,8 +437,7 @@ struct PullTests {
 
     @Test("workers that compete get each event once")
     func workers() async throws {
-        let delegate = try await register()
-        try await post(200)
+        let delegate = try await register(posting: 200)
         let runs = try await withThrowingTaskGroup(of: [String].self) { group in
             for _ in 0..<8 {
                 group.addTask {
@@ -468,8 +457,7 @@ struct PullTests {
 
     @Test("an event that is erased between the search and the claim is not handed out")
     func erasedMeanwhile() async throws {
-        let delegate = try await register()
-        try await post(3)
+        let delegate = try await register(posting: 3)
         let end = bench.hub.head
         let entries = (end - 2...end).map { PullLease.Entry($0) }
         let proposal = PullWrite.Proposal(from: end - 3, to: end, entries: entries, ended: [], ackSeconds: 30)
@@ -486,8 +474,7 @@ struct PullTests {
 
     @Test("a seek to the end leaves nothing to retry")
     func seekingToTheEnd() async throws {
-        let delegate = try await register()
-        try await post(4)
+        let delegate = try await register(posting: 4)
         let run = try await pull(delegate, 2)
         _ = try await acknowledge(run, of: delegate, failed: ["e1"])
         let open = try await pull(delegate, 1)
@@ -503,8 +490,7 @@ struct PullTests {
 
     @Test("many pulls that wait get the events of a failed attempt, of an expired lease and of a redelivery")
     func returned() async throws {
-        let delegate = try await register()
-        try await post(1)
+        let delegate = try await register(posting: 1)
         let run = try await pull(delegate)
         let lease = try #require(run.lease)
         let failed = PullWrite.Failed(id: "e0", retryAfter: 0, reason: "")
@@ -524,8 +510,7 @@ struct PullTests {
 
     @Test("a time and a reason beyond their limits are refused, and the lease stays")
     func failuresBeyondLimits() async throws {
-        let delegate = try await register()
-        try await post(1)
+        let delegate = try await register(posting: 1)
         let run = try await pull(delegate)
         let lease = try #require(run.lease)
         let failed = [
@@ -555,8 +540,7 @@ struct PullTests {
     @Test("a transaction moves a part of the lanes past what retention removes, and the next one the others")
     func retentionInParts() async throws {
         let first = try await register { $0.description = "first" }
-        let second = try await register { $0.events = [.exact("order.paid")] }
-        try await post(1)
+        let second = try await register(posting: 1) { $0.events = [.exact("order.paid")] }
         let seen = Recorder<[LogPosition?]>()
         bench.store.duringTransaction.withLock { observer in
             observer = { [memory = bench.store.memory] in
@@ -574,8 +558,7 @@ struct PullTests {
 
     @Test("a consumer may report events that retention has removed since they were handed out again")
     func removedRetries() async throws {
-        let delegate = try await register { $0.events = [.exact("order.paid")] }
-        try await post(2)
+        let delegate = try await register(posting: 2) { $0.events = [.exact("order.paid")] }
         let first = try #require(try await pull(delegate).lease)
         let failures = ["e0", "e1"].map { PullWrite.Failed(id: $0, retryAfter: 0) }
         _ = try await write(delegate, .acknowledge(lease: first.id, failed: failures))
@@ -601,8 +584,7 @@ struct PullTests {
     @Test("an announcement that was skipped while a removal waited follows the removal")
     func skippedAnnouncement() async throws {
         let first = try await register { $0.description = "first" }
-        let second = try await register { $0.events = [.exact("order.paid")] }
-        try await post(1)
+        let second = try await register(posting: 1) { $0.events = [.exact("order.paid")] }
         let announcements = MissedPulls()
         announcements.missed(3, by: second.key, isAnnounced: false, at: clock.now)
         #expect(announcements.due(at: clock.now) == [second.key])
@@ -628,8 +610,7 @@ struct PullTests {
 
     @Test("what retention removes before it is pulled or settled is counted, and announced at most once a minute")
     func retention() async throws {
-        let delegate = try await register { $0.events = [.exact("order.paid")] }
-        try await post(10)
+        let delegate = try await register(posting: 10) { $0.events = [.exact("order.paid")] }
         let run = try await pull(delegate, 2)
         let store = bench.store
         func trim(through last: LogPosition) async throws {

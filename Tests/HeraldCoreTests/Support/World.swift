@@ -56,6 +56,12 @@ final class World: @unchecked Sendable {
         try start()
     }
 
+    /// A world with one delegate.
+    static func registered(_ change: (inout WebhookSettings) -> Void = { _ in }) throws -> (World, DelegateKey) {
+        let world = try World()
+        return (world, world.register { change(&$0) })
+    }
+
     private func start() throws {
         process = try SimulatedProcess(
             store, clock: clock.clock, size: size, shards: shards, random: { 0.5 },
