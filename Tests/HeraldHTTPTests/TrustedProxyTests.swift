@@ -18,8 +18,10 @@ struct TrustedProxyTests {
         $0.trustedProxies = proxies
     }
 
-    private static func proxy(_ fixture: Fixture, _ source: UInt8 = 7) throws -> RawHTTPClient {
-        try RawHTTPClient(port: fixture.server.port, source: source)
+    private static func proxy(
+        _ fixture: Fixture, _ source: UInt8 = 7, sending text: String = ""
+    ) throws -> RawHTTPClient {
+        try RawHTTPClient(port: fixture.server.port, source: source, sending: text)
     }
 
     private static func forwarded(_ client: String) -> String { "X-Forwarded-For: \(client)\r\n" }
@@ -49,8 +51,7 @@ struct TrustedProxyTests {
         ])
     func rightmost(fields: String, client: String) async throws {
         try await Fixture.run(Self.limits) { fixture in
-            let proxy = try Self.proxy(fixture)
-            proxy.send(get("/peer", fields))
+            let proxy = try Self.proxy(fixture, sending: get("/peer", fields))
             #expect(try proxy.readResponse()?.text == client, "\(fields)")
             // The next request on the connection is another client's.
             proxy.send(get("/peer", Self.forwarded("203.0.113.5")))
@@ -96,8 +97,7 @@ struct TrustedProxyTests {
         ])
     func malformed(fields: String, client: String) async throws {
         try await Fixture.run(Self.limits) { fixture in
-            let proxy = try Self.proxy(fixture)
-            proxy.send(get("/peer", fields))
+            let proxy = try Self.proxy(fixture, sending: get("/peer", fields))
             #expect(try proxy.readResponse()?.text == client, "\(fields)")
         }
     }
@@ -130,8 +130,7 @@ struct TrustedProxyTests {
             #expect(try monitor.readResponse()?.text == "/health")
             #expect(try monitor.readResponse()?.status == 503)
             #expect(fixture.server.statistics.refusedByAddress == 1)
-            let other = try Self.proxy(fixture)
-            other.send(get("/x", Self.forwarded("192.0.2.200")))
+            let other = try Self.proxy(fixture, sending: get("/x", Self.forwarded("192.0.2.200")))
             #expect(try other.readResponse()?.text == "/x")
             for responder in fixture.application.takeHeld() { responder.send(.text(200, "done")) }
             for client in idle { #expect(try client.readResponse()?.text == "done") }
@@ -147,11 +146,9 @@ struct TrustedProxyTests {
             let busy = [try Self.proxy(fixture), try Self.proxy(fixture)]
             for client in busy { client.send(post("/hold", "")) }
             try blockUntil("both wait") { fixture.application.heldCount == 2 }
-            let third = try Self.proxy(fixture)
-            third.send(get("/x"))
+            let third = try Self.proxy(fixture, sending: get("/x"))
             #expect(try third.readResponse()?.status == 503)
-            let other = try Self.proxy(fixture)
-            other.send(get("/x", Self.forwarded("192.0.2.1")))
+            let other = try Self.proxy(fixture, sending: get("/x", Self.forwarded("192.0.2.1")))
             #expect(try other.readResponse()?.status == 200)
             for responder in fixture.application.takeHeld() { responder.send(.text(200, "done")) }
         }
@@ -167,8 +164,7 @@ struct TrustedProxyTests {
                     "POST /x HTTP/1.1\r\nHost: a\r\n\(Self.forwarded("192.0.2.1"))Content-Length: 10\r\n\r\nx",
                     get("/busy", Self.forwarded("192.0.2.1") + "Accept: text/event-stream\r\n"),
                 ] {
-                    let client = try Self.proxy(fixture)
-                    client.send(request)
+                    let client = try Self.proxy(fixture, sending: request)
                     client.reset()
                 }
             }
@@ -199,8 +195,7 @@ struct TrustedProxyTests {
         }
         try await Fixture.run(limits) { fixture in
             func status(_ address: String, _ streams: inout [RawHTTPClient]) throws -> Int? {
-                let stream = try Self.proxy(fixture)
-                stream.send(get("/stream", Self.forwarded(address)))
+                let stream = try Self.proxy(fixture, sending: get("/stream", Self.forwarded(address)))
                 streams.append(stream)
                 return try stream.read(until: "\r\n").flatMap { Int($0.dropFirst(9).prefix(3)) }
             }
