@@ -52,8 +52,7 @@ struct ActivityTests {
     func duringStop() async throws {
         let herald = try await HeraldProcess.start()
         let gate = ReceiverGate()
-        let receiver = try herald.receiver { _ in .held(gate) }
-        _ = try await herald.register(receiver.url())
+        let (receiver, _) = try await herald.registerReceiver { _ in .held(gate) }
         let waiting = Task { try await herald.post("/v1/events", #"{"type": "a.b"}"#, ["Prefer": "wait=60"]) }
         _ = await receiver.requests(1)
         herald.process.signal(SIGTERM)

@@ -67,8 +67,7 @@ struct AttemptStreamTests {
     @Test("it starts at earliest, an id or now; an unknown id is reported")
     func beginnings() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try herald.receiver { _ in .status(204) }
-        let delegate = try await herald.register(receiver.url()).id
+        let (_, delegate) = try await herald.registerReceiver { _ in .status(204) }
         for _ in 0..<5 { try await herald.publish("a.b") }
         let list = try await herald.get("/v1/delegates/\(delegate)/attempts") { $0.data.count == 5 }
         let ids: [String] = list.data.compactMap { $0["id"]?.string }.reversed()
@@ -94,8 +93,7 @@ struct AttemptStreamTests {
     @Test("attempts of erased events are not sent, and are not reported as a loss")
     func erased() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try herald.receiver { _ in .status(204) }
-        let delegate = try await herald.register(receiver.url(), #""ordering": "strict""#).id
+        let (_, delegate) = try await herald.registerReceiver(#""ordering": "strict""#) { _ in .status(204) }
         for number in 0..<6 {
             try await herald.publish("a.b", number % 2 == 1 ? #""subject": "unwanted""# : #""subject": "wanted""#)
         }

@@ -9,8 +9,7 @@ struct BackupTests {
     func backup() async throws {
         let herald = try await HeraldProcess.start()
         let folder = herald.folder.path
-        let receiver = try herald.receiver()
-        let id = try await herald.register(receiver.url()).id
+        let (_, id) = try await herald.registerReceiver()
         for _ in 0..<200 { try await herald.publish() }
         async let made = Binary.run(["backup", folder + "/a.backup", "--data", folder + "/data"])
         for _ in 0..<100 { try await herald.publish() }

@@ -26,8 +26,7 @@ struct ClientErrorTests {
     @Test("without exhausted deliveries, the counts name the flag for the others")
     func counts() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try herald.receiver { _ in .status(503) }
-        _ = try await herald.register(receiver.url(), #""retry_schedule": [86400]"#)
+        _ = try await herald.registerReceiver(#""retry_schedule": [86400]"#) { _ in .status(503) }
         _ = try await herald.deliveries(of: try await herald.publish(), "retrying")
         let client = Client(herald)
         let none = try await client.run("deliveries", "counts")

@@ -61,8 +61,7 @@ struct ConcurrencyTests {
     @Test("after DELETE returns, only requests in flight arrive")
     func deleteUnderLoad() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try herald.receiver()
-        let id = try await herald.register(receiver.url(), #""max_in_flight": 4"#).id
+        let (receiver, id) = try await herald.registerReceiver(#""max_in_flight": 4"#)
         let load = Load(port: herald.port, prefix: "d")
         _ = await receiver.requests(50)
         #expect(try await herald.send("DELETE", "/v1/delegates/\(id)").status == 204)

@@ -99,8 +99,7 @@ struct DelegateActionTests {
     @Test("a test call returns the receiver's response, and is in no list")
     func test() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try herald.receiver { _ in .status(418, body: "short and stout") }
-        let id = try await herald.register(receiver.url()).id
+        let (receiver, id) = try await herald.registerReceiver { _ in .status(418, body: "short and stout") }
         #expect(try await herald.send("POST", "/v1/delegates/\(id)/pause").status == 200)
         let answer = try await herald.send("POST", "/v1/delegates/\(id)/test")
         #expect(answer.status == 200)
@@ -120,8 +119,7 @@ struct DelegateActionTests {
         "a test call sends a chosen event of the log, or the example of a type, also to a delegate that does not match")
     func testWithEvent() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try herald.receiver()
-        let id = try await herald.register(receiver.url(), #""events": ["other.*"]"#).id
+        let (receiver, id) = try await herald.registerReceiver(#""events": ["other.*"]"#)
         let event = try await herald.publish("order.paid", #""data": {"amount":12.50}"#)
         let type = try await herald.send("PUT", "/v1/event-types/order.paid", #"{"example": {"amount":7}}"#)
         #expect(type.status == 201, "\(type.text)")

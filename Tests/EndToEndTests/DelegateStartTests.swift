@@ -32,8 +32,7 @@ struct DelegateStartTests {
     @Test("an address that does not agree stays unverified with a reason; without verification it is active")
     func notVerified() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try herald.receiver()
-        let id = try await herald.register(receiver.url(), #""verification": "challenge""#).id
+        let (receiver, id) = try await herald.registerReceiver(#""verification": "challenge""#)
         let event = try await herald.publish()
         let path = "/v1/delegates/\(id)"
         let refused = try await herald.get(path) { $0.string("status_reason")?.contains("challenge") == true }

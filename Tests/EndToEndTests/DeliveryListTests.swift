@@ -79,8 +79,7 @@ struct DeliveryListTests {
     @Test("a list of successes continues behind an event that is larger than the part of the log that it reads")
     func large() async throws {
         let herald = try await HeraldProcess.start(["--max-body", "8388608"])
-        let receiver = try herald.receiver()
-        let id = try await herald.register(receiver.url()).id
+        let (_, id) = try await herald.registerReceiver()
         let data = #""data": "\#(String(repeating: "x", count: 5_000_000))""#
         let events = [try await herald.publish("a.b", data), try await herald.publish("a.b", data)]
         _ = try await herald.get("/v1/delegates/\(id)/attempts") { $0.data.count == 2 }
@@ -188,8 +187,7 @@ struct DeliveryListTests {
     @Test("deliveries are listed, sent again and cancelled by the time at which their events were accepted")
     func times() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try herald.receiver { _ in .status(500) }
-        let id = try await herald.register(receiver.url(), #""retry_schedule": []"#).id
+        let (_, id) = try await herald.registerReceiver(#""retry_schedule": []"#) { _ in .status(500) }
         let early = try await herald.publish()
         // The list has the newest failure first: the failures have the order of the events.
         _ = try await herald.deliveries(of: early, "exhausted")

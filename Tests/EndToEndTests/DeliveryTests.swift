@@ -37,16 +37,14 @@ struct DeliveryTests {
         let names = ["http_proxy", "https_proxy", "all_proxy", "ALL_PROXY", "HTTPS_PROXY"]
         let herald = try await HeraldProcess.start(
             environment: Dictionary(uniqueKeysWithValues: names.map { ($0, "http://127.0.0.1:1") }))
-        let receiver = try herald.receiver()
-        _ = try await herald.register(receiver.url())
+        _ = try await herald.registerReceiver()
         _ = try await herald.deliveries(of: try await herald.publish(), "delivered")
     }
 
     @Test("the body has type, timestamp, data and subject; the data is byte for byte as published")
     func body() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try herald.receiver()
-        _ = try await herald.register(receiver.url())
+        let (receiver, _) = try await herald.registerReceiver()
         let data = #"{ "z": 1.0, "a": [1e3, 0.10, 12345678901234567890], "é": "\u00e9\/" , "": null }"#
         try await herald.publish(
             "a.b", #""subject": "s \"1\"""#, #""time": "2026-01-02T03:04:05Z""#, #""data": \#(data)"#)

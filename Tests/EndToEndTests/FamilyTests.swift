@@ -90,8 +90,7 @@ struct FamilyTests {
     @Test("the app state is the last one set; every event contains the previous one")
     func appState() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try herald.receiver()
-        _ = try await herald.register(receiver.url(), #""events": ["app_state.*"]"#)
+        let (receiver, _) = try await herald.registerReceiver(#""events": ["app_state.*"]"#)
         #expect(try await herald.get("/v1/app-state")["state"]?.isNull == true)
         #expect(
             try await herald.send("PUT", "/v1/app-state", #"{"state": {"authentication": "active"}}"#).status == 200)

@@ -63,8 +63,7 @@ struct FaultTests {
         let mount = #"mount -t tmpfs -o size=128m tmpfs "$0" && exec "$@""#
         let herald = try await HeraldProcess.start(
             folder: folder, data: data, prefix: ["unshare", "-m", "sh", "-c", mount, data])
-        let receiver = try herald.receiver()
-        _ = try await herald.register(receiver.url())
+        let (receiver, _) = try await herald.registerReceiver()
         var acknowledged: Set<String> = []
         for _ in 0..<5 { acknowledged.insert(try await herald.publish()) }
 

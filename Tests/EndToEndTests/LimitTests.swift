@@ -73,8 +73,7 @@ struct LimitTests {
     @Test("with few descriptors, requests are refused cleanly, and the server recovers", .timeLimit(.minutes(20)))
     func fewDescriptors() async throws {
         let herald = try await HeraldProcess.start(prefix: ["sh", "-c", "ulimit -n 100 && exec \"$0\" \"$@\""])
-        let receiver = try herald.receiver()
-        _ = try await herald.register(receiver.url())
+        _ = try await herald.registerReceiver()
         let port = herald.port
         let held = try await RawHTTP.onThread { (0..<200).compactMap { _ in try? RawHTTPClient(port: port) }.count }
         #expect(held == 200)

@@ -111,8 +111,7 @@ struct PublishingTests {
     @Test("a client's own id makes posting repeatable: the first response again, and no second delivery")
     func duplicateIDs() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try herald.receiver()
-        _ = try await herald.register(receiver.url())
+        let (receiver, _) = try await herald.registerReceiver()
         let first = try await herald.post("/v1/events", #"{"type": "a", "id": "mine", "data": 1}"#)
         let second = try await herald.post("/v1/events", #"{"type": "b", "id": "mine", "data": 2}"#)
         #expect(first.status == 202)
@@ -201,8 +200,7 @@ struct PublishingTests {
     @Test("an id with dots, slashes, colons and percent signs works in every path")
     func otherIDs() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try herald.receiver()
-        _ = try await herald.register(receiver.url())
+        let (receiver, _) = try await herald.registerReceiver()
         let id = "partition:1/offset.7%41"
         let posted = try await herald.post("/v1/events", #"{"type": "a", "id": "\#(id)"}"#)
         #expect(posted.status == 202 && posted.id == id)

@@ -104,8 +104,7 @@ struct SignalTests {
     @Test("stopped and continued by the terminal, it keeps working")
     func suspended() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try herald.receiver()
-        _ = try await herald.register(receiver.url())
+        let (receiver, _) = try await herald.registerReceiver()
         herald.process.signal(SIGSTOP)
         async let posted = herald.publish()
         herald.process.signal(SIGCONT)

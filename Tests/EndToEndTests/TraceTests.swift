@@ -126,8 +126,7 @@ struct TraceTests {
         let collector = try Receiver { _ in .status(200) }
         defer { collector.close() }
         let herald = try await Self.start(collector)
-        let receiver = try herald.receiver { _ in .status(204) }
-        _ = try await herald.register(receiver.url())
+        let (receiver, _) = try await herald.registerReceiver { _ in .status(204) }
         let parent = "00-\(Self.trace)-b7ad6b7169203331-00"
         _ = try await herald.post("/v1/events", #"{"type": "test.happened"}"#, ["traceparent": parent])
         #expect(await receiver.requests(1).first?.header("traceparent") == parent)
@@ -271,8 +270,7 @@ struct TraceTests {
         let collector = try Receiver { _ in .status(200) }
         defer { collector.close() }
         let herald = try await Self.start(collector)
-        let receiver = try herald.receiver { _ in .status(204) }
-        _ = try await herald.register(receiver.url())
+        _ = try await herald.registerReceiver { _ in .status(204) }
         try await Self.publish(1, to: herald)
         let page = try await herald.get("/metrics", ["Accept": "application/openmetrics-text"]) {
             $0.text.contains("herald_attempt_duration_seconds_count 1")

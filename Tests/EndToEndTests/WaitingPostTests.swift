@@ -31,8 +31,7 @@ struct WaitingPostTests {
     func stop() async throws {
         let herald = try await HeraldProcess.start()
         let gate = ReceiverGate()
-        let receiver = try herald.receiver { _ in .held(gate) }
-        _ = try await herald.register(receiver.url())
+        let (receiver, _) = try await herald.registerReceiver { _ in .held(gate) }
         let waiting = Task { try await herald.post("/v1/events", #"{"type": "a.b"}"#, ["Prefer": "wait=60"]) }
         _ = await receiver.requests(1)
         herald.process.signal(SIGTERM)
@@ -51,8 +50,7 @@ struct WaitingPostTests {
         let gate = ReceiverGate()
         // 8 connections.
         let herald = try await HeraldProcess.start(prefix: ["sh", "-c", "ulimit -n 64 && exec \"$0\" \"$@\""])
-        let receiver = try herald.receiver { _ in .held(gate) }
-        _ = try await herald.register(receiver.url(), #""timeout_seconds": 60"#)
+        _ = try await herald.registerReceiver(#""timeout_seconds": 60"#) { _ in .held(gate) }
         // A connection that has just ended may still have its place: then the next one is closed without a response.
         @Sendable func post(_ headers: [String: String]) async throws -> Answer {
             for _ in 0..<500 {
@@ -83,8 +81,7 @@ struct WaitingPostTests {
     func large() async throws {
         let gate = ReceiverGate()
         let herald = try await HeraldProcess.start(["--memory", "64MiB"])
-        let receiver = try herald.receiver { _ in .held(gate) }
-        _ = try await herald.register(receiver.url())
+        _ = try await herald.registerReceiver { _ in .held(gate) }
         let body = #"{"type": "a.b", "data": "\#(String(repeating: "x", count: 200_000))"}"#
         let first = Task { try await herald.post("/v1/events", body, ["Prefer": "wait=60"]) }
         _ = try await herald.get("/metrics") { $0.text.contains("\nherald_http_requests_waiting 1\n") }
@@ -186,8 +183,7 @@ struct WaitingPostTests {
     @Test("the publisher's trace is sent with the callback, unless it is malformed")
     func trace() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try herald.receiver()
-        _ = try await herald.register(receiver.url())
+        let (receiver, _) = try await herald.registerReceiver()
         let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
         let event = try await herald.post("/v1/events", #"{"type": "a.b"}"#, ["traceparent": trace]).id
         #expect(await receiver.requests(1).first?.header("traceparent") == trace)

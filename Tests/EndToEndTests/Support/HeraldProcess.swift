@@ -168,10 +168,23 @@ final class HeraldProcess: Sendable {
     /// Registers a webhook.
     /// - Parameter fields: more members of the registration, such as `"retry_schedule": [1]`.
     func register(_ url: String, _ fields: String...) async throws -> Answer {
+        try await register(url, fields: fields)
+    }
+
+    private func register(_ url: String, fields: [String]) async throws -> Answer {
         let members = ["\"url\": \"\(url)\""] + fields
         let answer = try await post("/v1/delegates", "{\(members.joined(separator: ", "))}")
         guard answer.status == 201 else { throw HeraldFailure(what: "not registered: \(answer.text)") }
         return answer
+    }
+
+    /// Starts a receiver as `receiver` does, and registers it as a webhook.
+    /// - Returns: the id of the webhook, too.
+    func registerReceiver(
+        _ fields: String..., script: @escaping Receiver.Script = { _ in .status(200) }
+    ) async throws -> (Receiver, id: String) {
+        let receiver = try receiver(script)
+        return (receiver, try await register(receiver.url(), fields: fields).id)
     }
 
     /// Posts an event.
