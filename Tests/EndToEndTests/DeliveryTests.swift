@@ -1,37 +1,9 @@
-import Glibc
 import HeraldJSON
 import HeraldTestSupport
 import Testing
 
 @Suite("What arrives at a webhook", .timeLimit(.minutes(20)), .serialized)
 struct DeliveryTests {
-    @Test("the request is a POST with the headers of Standard Webhooks, Herald and the delegate")
-    func headers() async throws {
-        let herald = try await HeraldProcess.start()
-        let receiver = try herald.receiver()
-        let id = try await herald.register(
-            receiver.url("/hook?a=b"), #""headers": {"X-Token": "t 1", "Authorization": "Basic x"}"#
-        ).id
-        let before = Int64(time(nil))
-        let event = try await herald.publish()
-        let request = try #require(await receiver.requests(1).first)
-        #expect(request.method == "POST")
-        #expect(request.path == "/hook?a=b")
-        #expect(request.header("content-type") == "application/json")
-        #expect(request.header("user-agent")?.hasPrefix("Herald/") == true)
-        #expect(request.header("webhook-id") == event)
-        #expect(request.header("herald-delegate") == id)
-        #expect(request.header("herald-attempt") == "1")
-        #expect(request.header("x-token") == "t 1")
-        #expect(request.header("authorization") == "Basic x")
-        #expect(request.header("host") == "127.0.0.1:\(receiver.port)")
-        #expect(request.header("expect") == nil)
-        #expect(request.header("accept-encoding")?.contains("gzip") == true)
-        let stamp = try #require(request.header("webhook-timestamp").flatMap { Int64($0) })
-        // The clock of `time` may be some milliseconds behind.
-        #expect((before...Int64(time(nil)) + 1).contains(stamp))
-    }
-
     @Test("proxies of the environment are not used")
     func environmentProxies() async throws {
         let names = ["http_proxy", "https_proxy", "all_proxy", "ALL_PROXY", "HTTPS_PROXY"]
@@ -98,19 +70,6 @@ struct DeliveryTests {
         for request in requests {
             #expect(try await Signature.byOpenSSL(of: request, secret: secret) == request.header("webhook-signature"))
         }
-    }
-
-    @Test("when the schedule is used up, the delivery is exhausted and not sent again")
-    func exhausted() async throws {
-        let herald = try await HeraldProcess.start()
-        let receiver = try herald.receiver { $0.header("webhook-id") == "last" ? .status(200) : .status(400) }
-        _ = try await herald.register(receiver.url(), #""retry_schedule": [0.02, 0.02]"#)
-        let event = try await herald.publish()
-        let story = try await herald.deliveries(of: event, "exhausted")
-        #expect(story.first?["attempts"]?.integer == 3)
-        _ = try await herald.deliveries(of: try await herald.publish("test.last", #""id": "last""#), "delivered")
-        #expect(receiver.requests.map { $0.header("webhook-id") } == [event, event, event, "last"])
-        _ = try await herald.get("/metrics") { $0.text.contains("herald_deliveries_total{outcome=\"exhausted\"} 1\n") }
     }
 
     @Test("after a timeout or a gateway error the next attempt waits a minute")

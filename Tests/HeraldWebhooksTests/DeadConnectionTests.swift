@@ -8,8 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(20))) struct DeadConnectionTests {
     @Test("an idle connection that the receiver closed is replaced without a failure")
     func idleClose() async throws {
-        let receiver = try Receiver()
-        let loop = try SendingLoop()
+        let (receiver, loop) = try connected()
         defer { loop.stop(closing: receiver) }
         for round in 1...5 {
             #expect(await loop.send(delegate(receiver.url())).isSuccess)
@@ -22,8 +21,7 @@ import Testing
     private func outcomes(
         _ reply: ReceiverReply, _ event: Event = event()
     ) async throws -> (outcomes: [CallbackOutcome], requests: [ReceivedRequest]) {
-        let receiver = try Receiver { $0.position == 1 ? .status(200) : reply }
-        let loop = try SendingLoop()
+        let (receiver, loop) = try connected { $0.position == 1 ? .status(200) : reply }
         defer { loop.stop(closing: receiver) }
         var outcomes: [CallbackOutcome] = []
         for _ in 1...3 { outcomes.append(await loop.send(delegate(receiver.url()), event)) }
@@ -60,8 +58,7 @@ import Testing
 
     @Test("a request for a fresh connection uses no open one")
     func fresh() async throws {
-        let receiver = try Receiver()
-        let loop = try SendingLoop()
+        let (receiver, loop) = try connected()
         defer { loop.stop(closing: receiver) }
         for _ in 1...2 { #expect(await loop.send(delegate(receiver.url()), isFresh: true).isSuccess) }
         #expect(await loop.send(delegate(receiver.url()), purpose: .test).isSuccess)
@@ -99,8 +96,7 @@ import Testing
 
     @Test("a new connection that closes without a response is a failure, not another attempt")
     func newConnection() async throws {
-        let receiver = try Receiver { _ in .close }
-        let loop = try SendingLoop()
+        let (receiver, loop) = try connected { _ in .close }
         defer { loop.stop(closing: receiver) }
         #expect(await loop.send(delegate(receiver.url())).failure == .protocolError)
         #expect(receiver.requests.count == 1)

@@ -98,8 +98,7 @@ import Testing
     func largest() async throws {
         let lines = (1...100).map { ("x-\($0)", String(repeating: "y", count: 140)) }
         let body = [UInt8](repeating: UInt8(ascii: "x"), count: 16 * 1024)
-        let receiver = try Receiver { _ in .status(200, headers: lines, bytes: body) }
-        let loop = try SendingLoop()
+        let (receiver, loop) = try connected { _ in .status(200, headers: lines, bytes: body) }
         defer { loop.stop(closing: receiver) }
         // Often enough that libcurl also reads responses before an event names their connection.
         for _ in 1...500 {
@@ -116,8 +115,7 @@ import Testing
             (1...129).map { ("x-\($0)", "y") }, (1...3).map { ("x-\($0)", String(repeating: "y", count: 5_600)) },
         ])
     func tooManyHeaders(_ lines: [(String, String)]) async throws {
-        let receiver = try Receiver { _ in .status(200, headers: lines) }
-        let loop = try SendingLoop()
+        let (receiver, loop) = try connected { _ in .status(200, headers: lines) }
         defer { loop.stop(closing: receiver) }
         let outcome = await loop.send(delegate(receiver.url()))
         #expect(outcome.failure == .protocolError, "\(outcome)")
@@ -126,12 +124,11 @@ import Testing
 
     @Test("what a trailer says does not count")
     func trailer() async throws {
-        let receiver = try Receiver { _ in
+        let (receiver, loop) = try connected { _ in
             .raw(
                 "HTTP/1.1 429 x\r\ntransfer-encoding: chunked\r\n\r\n1\r\na\r\n0\r\nretry-after: 9\r\n"
                     + "HTTP/1.1 200 OK: x\r\n\r\n")
         }
-        let loop = try SendingLoop()
         defer { loop.stop(closing: receiver) }
         #expect(await loop.send(delegate(receiver.url())).verdict == .answered(status: 429, retryAfter: nil))
     }

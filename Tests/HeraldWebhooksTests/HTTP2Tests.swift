@@ -12,8 +12,7 @@ import Testing
 
     @Test("without TLS, HTTP/2 is used from the first byte, and everything arrives as over HTTP/1.1")
     func priorKnowledge() async throws {
-        let receiver = try Receiver { _ in .status(200, headers: [("retry-after", "7")], body: "thanks") }
-        let loop = try SendingLoop()
+        let (receiver, loop) = try connected { _ in .status(200, headers: [("retry-after", "7")], body: "thanks") }
         defer { loop.stop(closing: receiver) }
         let outcome = await loop.send(delegate2(receiver.url("/hook?x=1")), attempt: 2)
         #expect(outcome.verdict == .answered(status: 200, retryAfter: 7))
@@ -195,8 +194,7 @@ import Testing
         "invalid HTTP/2 is a protocol error",
         arguments: ["SSH-2.0-OpenSSH_9.2\r\n", "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", "\0\0\0\0\0\0\0\0"])
     func garbage(_ text: String) async throws {
-        let receiver = try Receiver { _ in .thenClose(.raw(text)) }
-        let loop = try SendingLoop()
+        let (receiver, loop) = try connected { _ in .thenClose(.raw(text)) }
         defer { loop.stop(closing: receiver) }
         let outcome = await loop.send(delegate2(receiver.url(), timeout: 600))
         #expect(outcome.failure == .protocolError, "\(outcome)")

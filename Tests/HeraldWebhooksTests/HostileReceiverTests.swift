@@ -6,8 +6,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(20))) struct HostileReceiverTests {
     private func outcome(_ reply: ReceiverReply, timeout: Int = 60) async throws -> CallbackOutcome {
-        let receiver = try Receiver { _ in reply }
-        let loop = try SendingLoop()
+        let (receiver, loop) = try connected { _ in reply }
         defer { loop.stop(closing: receiver) }
         return await loop.send(delegate(receiver.url(), timeout: timeout))
     }
@@ -129,12 +128,11 @@ import Testing
 
     @Test("an unrequested response is not used for the next request")
     func forgedAnswer() async throws {
-        let receiver = try Receiver { request in
+        let (receiver, loop) = try connected { request in
             request.header("webhook-id") == "evt_1"
                 ? .raw("HTTP/1.1 500 x\r\ncontent-length: 0\r\n\r\nHTTP/1.1 200 forged\r\ncontent-length: 0\r\n\r\n")
                 : .status(503)
         }
-        let loop = try SendingLoop()
         defer { loop.stop(closing: receiver) }
         #expect(await loop.send(delegate(receiver.url()), event(id: "evt_1")).status == 500)
         #expect(await loop.send(delegate(receiver.url()), event(id: "evt_2")).status == 503)
@@ -144,12 +142,11 @@ import Testing
     /// has freed, if the handle is used again (7.84 to 8.0).
     @Test("a response that begins with a folded header line has no effect on others", arguments: [" ", "\t"])
     func foldedFirstLine(_ space: String) async throws {
-        let receiver = try Receiver { request in
+        let (receiver, loop) = try connected { request in
             let number = request.header("webhook-id").flatMap { Int($0.dropFirst(4)) } ?? 0
             let line = (number.isMultiple(of: 10) ? space : "") + "x: " + String(repeating: "y", count: number % 700)
             return .raw("HTTP/1.1 204 No Content\r\n\(line)\r\n\r\n")
         }
-        let loop = try SendingLoop()
         defer { loop.stop(closing: receiver) }
         let targets = (1...4).map { delegate(receiver.url("/\($0)"), key: DelegateKey($0)) }
         for number in 1...600 {
@@ -184,8 +181,7 @@ import Testing
     func deadReceivers() async throws {
         let (gate, ended) = (ReceiverGate(), Counter())
         let silent = try Receiver { _ in .held(gate) }
-        let receiver = try Receiver()
-        let loop = try SendingLoop()
+        let (receiver, loop) = try connected()
         defer { loop.stop(closing: silent, receiver) }
         await withTaskGroup(of: Void.self) { group in
             for key in 1...200 {

@@ -54,8 +54,7 @@ import Testing
             "", "/", "?", "/?", "?a=1", "/a/../b/./c?x=1?y=%20&z", "/%7Euser//x;v=1?q=a+b", "/a?", "/*'()[]|{}",
         ])
     func requestLine(_ path: String) async throws {
-        let receiver = try Receiver { _ in .status(200) }
-        let loop = try SendingLoop()
+        let (receiver, loop) = try connected { _ in .status(200) }
         defer {
             receiver.close()
             loop.stop()

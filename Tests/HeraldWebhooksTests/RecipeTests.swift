@@ -167,8 +167,7 @@ func recipe(_ json: String) throws -> Recipe {
     @Test("a body that decides the outcome is read although it comes late")
     func lateBody() async throws {
         let replies = try ScriptedReplies()
-        let receiver = try Receiver { replies.reply(to: $0) }
-        let loop = try SendingLoop()
+        let (receiver, loop) = try connected { replies.reply(to: $0) }
         defer { loop.stop(closing: receiver) }
         // Eleven bytes in 1.5 s: three times as long as other bodies have.
         let url = receiver.url("/body/%7B%22ok%22:true%7D/drip/150")

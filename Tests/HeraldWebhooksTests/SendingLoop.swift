@@ -79,6 +79,11 @@ final class SendingLoop: Sendable {
     }
 }
 
+/// A receiver with this script, and a loop that sends to it.
+func connected(_ script: @escaping Receiver.Script = { _ in .status(200) }) throws -> (Receiver, SendingLoop) {
+    (try Receiver(script: script), try SendingLoop())
+}
+
 let secretBytes = [UInt8](repeating: 7, count: 32)
 
 /// A delegate at this address, with `secretBytes` as its secret.

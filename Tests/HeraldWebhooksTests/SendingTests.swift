@@ -44,8 +44,7 @@ import Testing
         "a callback has the documented headers, those of HTTP, and no others",
         arguments: [WebhookSettings.HTTPVersion.http1, .http2])
     func exactHeaders(_ version: WebhookSettings.HTTPVersion) async throws {
-        let receiver = try Receiver()
-        let loop = try SendingLoop()
+        let (receiver, loop) = try connected()
         defer { loop.stop(closing: receiver) }
         let documented = ["webhook-id", "webhook-timestamp", "webhook-signature", "herald-delegate", "herald-attempt"]
         let always =
@@ -69,8 +68,7 @@ import Testing
 
     @Test("two callbacks use one connection")
     func keepAlive() async throws {
-        let receiver = try Receiver { _ in .status(204) }
-        let loop = try SendingLoop()
+        let (receiver, loop) = try connected { _ in .status(204) }
         defer { loop.stop(closing: receiver) }
         let target = delegate(receiver.url())
         for attempt in 1...3 { #expect(await loop.send(target, attempt: attempt).status == 204) }
@@ -92,8 +90,7 @@ import Testing
 
     @Test("a changed delegate gets callbacks with its new settings")
     func changedDelegate() async throws {
-        let receiver = try Receiver()
-        let loop = try SendingLoop()
+        let (receiver, loop) = try connected()
         defer { loop.stop(closing: receiver) }
         _ = await loop.send(delegate(receiver.url("/old")))
         _ = await loop.send(delegate(receiver.url("/new")))
@@ -102,8 +99,7 @@ import Testing
 
     @Test("large bodies arrive whole and without Expect")
     func largeBody() async throws {
-        let receiver = try Receiver()
-        let loop = try SendingLoop()
+        let (receiver, loop) = try connected()
         defer { loop.stop(closing: receiver) }
         let sent = event("\"" + String(repeating: "x", count: 3_000_000) + "\"")
         #expect(await loop.send(delegate(receiver.url()), sent).isSuccess)
@@ -113,8 +109,7 @@ import Testing
 
     @Test("headers that could break the request are dropped, the others are sent")
     func unsafeHeaders() async throws {
-        let receiver = try Receiver()
-        let loop = try SendingLoop()
+        let (receiver, loop) = try connected()
         defer { loop.stop(closing: receiver) }
         let headers = [
             KeyValue("x-a", "1\r\nx-evil: 1"), KeyValue("x-b", "1\nx-evil: 1"), KeyValue("x-c\r\nx-evil", "1"),
@@ -132,8 +127,7 @@ import Testing
 
     @Test("a full stop in an event's id is escaped in webhook-id and in the signed text")
     func escapedEventID() async throws {
-        let receiver = try Receiver()
-        let loop = try SendingLoop()
+        let (receiver, loop) = try connected()
         defer { loop.stop(closing: receiver) }
         for id in ["a.b/c:d%2E", String(repeating: ".", count: EventID.maxBytes)] {
             #expect(await loop.send(delegate(receiver.url()), event(id: id)).isSuccess)
@@ -146,8 +140,7 @@ import Testing
 
     @Test("an event whose id can't be a header value is not sent")
     func unsafeEventID() async throws {
-        let receiver = try Receiver()
-        let loop = try SendingLoop()
+        let (receiver, loop) = try connected()
         defer { loop.stop(closing: receiver) }
         for id in ["a\r\nb", "", String(repeating: "a", count: 500)] {
             #expect(await loop.send(delegate(receiver.url()), event(id: id)).failure == .protocolError)
@@ -158,8 +151,7 @@ import Testing
     @Test("closing ends open callbacks as stopped")
     func stopping() async throws {
         let gate = ReceiverGate()
-        let receiver = try Receiver { _ in .held(gate) }
-        let loop = try SendingLoop()
+        let (receiver, loop) = try connected { _ in .held(gate) }
         defer {
             gate.open()
             receiver.close()

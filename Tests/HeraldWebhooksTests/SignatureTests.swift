@@ -44,8 +44,7 @@ import Testing
 
     @Test("a delegate with only expired secrets gets nothing without a signature")
     func allExpired() async throws {
-        let receiver = try Receiver()
-        let loop = try SendingLoop()
+        let (receiver, loop) = try connected()
         defer { loop.stop(closing: receiver) }
         let outcome = await loop.send(delegate(receiver.url(), secrets: [secret(old, until: 1)]))
         #expect(outcome.failure == .protocolError)
@@ -71,8 +70,7 @@ import Testing
 
     @Test("a v1a key of the wrong length is a failure that says so")
     func wrongKey() async throws {
-        let receiver = try Receiver()
-        let loop = try SendingLoop()
+        let (receiver, loop) = try connected()
         defer { loop.stop(closing: receiver) }
         let entry = DelegateSecret(SigningSecret(.v1a, bytes: [1, 2, 3]))
         let outcome = await loop.send(delegate(receiver.url(), secrets: [entry]))

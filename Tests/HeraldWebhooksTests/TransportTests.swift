@@ -95,8 +95,7 @@ import Testing
         let head: [UInt8] = [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 255]
         let empty: [UInt8] = [0, 0, 0, 0xFF, 0xFF]
         let body = head + [[UInt8]](repeating: empty, count: 1_000_000).joined()
-        let receiver = try Receiver { _ in .status(200, headers: [("content-encoding", "gzip")], bytes: body) }
-        let loop = try SendingLoop()
+        let (receiver, loop) = try connected { _ in .status(200, headers: [("content-encoding", "gzip")], bytes: body) }
         defer { loop.stop(closing: receiver) }
         for _ in 1...2 {
             let outcome = await loop.send(delegate(receiver.url()))
@@ -116,10 +115,9 @@ import Testing
             ("HTTP/1.1 103 x\r\ncontent-encoding: identity\r\n\r\n", "content-encoding: identity\r\n", ""),
         ] as [(String, String, String)])
     func severalCodings(_ interim: String, _ lines: String, _ excerpt: String) async throws {
-        let receiver = try Receiver { _ in
+        let (receiver, loop) = try connected { _ in
             .raw("\(interim)HTTP/1.1 429 x\r\n\(lines)retry-after: 7\r\ncontent-length: 5\r\n\r\nhello")
         }
-        let loop = try SendingLoop()
         defer { loop.stop(closing: receiver) }
         let outcome = await loop.send(delegate(receiver.url()))
         #expect(outcome.verdict == .answered(status: 429, retryAfter: 7))
@@ -128,10 +126,9 @@ import Testing
 
     @Test("the body of an interim response with codings inside each other is not decoded", arguments: [101, 103])
     func interimCodings(_ status: Int) async throws {
-        let receiver = try Receiver { _ in
+        let (receiver, loop) = try connected { _ in
             .raw("HTTP/1.1 \(status) x\r\ncontent-encoding: identity, identity\r\n\r\nhello")
         }
-        let loop = try SendingLoop()
         defer { loop.stop(closing: receiver) }
         let outcome = await loop.send(delegate(receiver.url()))
         #expect(
@@ -140,30 +137,27 @@ import Testing
 
     @Test("a chunked body with one coding is decoded")
     func chunkedCoding() async throws {
-        let receiver = try Receiver { _ in
+        let (receiver, loop) = try connected { _ in
             .raw(
                 "HTTP/1.1 200 x\r\ncontent-encoding: identity\r\ntransfer-encoding: chunked\r\n\r\n"
                     + "5\r\nhello\r\n0\r\n\r\n")
         }
-        let loop = try SendingLoop()
         defer { loop.stop(closing: receiver) }
         #expect(await loop.send(delegate(receiver.url())).excerpt == Array("hello".utf8))
     }
 
     @Test("a body that does not match its header does not change the status", arguments: ["gzip", "br", "foo"])
     func wrongEncoding(_ encoding: String) async throws {
-        let receiver = try Receiver { _ in
+        let (receiver, loop) = try connected { _ in
             .status(200, headers: [("content-encoding", encoding)], body: "no such thing")
         }
-        let loop = try SendingLoop()
         defer { loop.stop(closing: receiver) }
         #expect(await loop.send(delegate(receiver.url())).isSuccess)
     }
 
     private func outcome(path: String) async throws -> CallbackOutcome {
         let replies = try ScriptedReplies()
-        let receiver = try Receiver { replies.reply(to: $0) }
-        let loop = try SendingLoop()
+        let (receiver, loop) = try connected { replies.reply(to: $0) }
         defer { loop.stop(closing: receiver) }
         return await loop.send(delegate(receiver.url(path)))
     }

@@ -9,8 +9,7 @@ import Testing
 struct BoardTests {
     @Test("an event that waits is shown as soon as the board shows that the loop has read it")
     func behind() throws {
-        let bench = try EngineBench(WebhookDelegate(1, status: .paused))
-        bench.publishAndTurn()
+        let bench = try EngineBench(WebhookDelegate(1, status: .paused), publishing: 1)
         #expect(bench.engine.board.position(1) == 1)
         #expect(bench.engine.board.entry(1)?.cursor == 0)
         #expect(bench.engine.board.entry(1)?.next == 1)
@@ -35,8 +34,7 @@ struct BoardTests {
 
     @Test("also if all that is shown of the lane is a retry")
     func retrying() throws {
-        let bench = try EngineBench(WebhookDelegate(1))
-        bench.publishAndTurn()
+        let bench = try EngineBench(WebhookDelegate(1), publishing: 1)
         bench.finish(with: .failure)
         _ = bench.checkpoint()
         #expect(bench.engine.board.entry(1)?.cursor == nil)

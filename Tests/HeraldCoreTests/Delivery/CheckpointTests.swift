@@ -45,8 +45,7 @@ struct CheckpointTests {
 
     @Test("a failed delivery gets a row, which goes when it is delivered")
     func waiting() throws {
-        let bench = try EngineBench(WebhookDelegate(1) { $0.retrySchedule = [10] })
-        bench.publishAndTurn()
+        let bench = try EngineBench(WebhookDelegate(1) { $0.retrySchedule = [10] }, publishing: 1)
         let failedAt = bench.clock.wall
         bench.finish(with: .failure)
         var checkpoint = try #require(bench.checkpoint())
@@ -65,8 +64,7 @@ struct CheckpointTests {
 
     @Test("an exhausted delivery keeps a row")
     func exhausted() throws {
-        let bench = try EngineBench(WebhookDelegate(1) { $0.retrySchedule = [] })
-        bench.publishAndTurn()
+        let bench = try EngineBench(WebhookDelegate(1) { $0.retrySchedule = [] }, publishing: 1)
         bench.finish(with: .failure)
         let checkpoint = try #require(bench.checkpoint())
         #expect(checkpoint.waiting.map(\.state) == [.exhausted])
@@ -74,8 +72,7 @@ struct CheckpointTests {
 
     @Test("a refused checkpoint is sent again, before newer changes, and loses nothing")
     func refused() throws {
-        let bench = try EngineBench(WebhookDelegate(1))
-        bench.publishAndTurn()
+        let bench = try EngineBench(WebhookDelegate(1), publishing: 1)
         bench.finish()
         let refused = try #require(bench.checkpoint(succeeds: false))
         bench.publishAndTurn()
@@ -106,8 +103,7 @@ struct CheckpointTests {
 
     @Test("events without recipients advance the common position")
     func settled() throws {
-        let bench = try EngineBench()
-        bench.publishAndTurn(7)
+        let bench = try EngineBench(publishing: 7)
         #expect(bench.checkpoint()?.settled == 7)
         #expect(bench.checkpoint() == nil)
     }

@@ -17,8 +17,7 @@ struct EngineTests {
 
     @Test("a delegate receives events published after its registration, even if the loop routed them first")
     func registrationBehindRouting() throws {
-        let bench = try EngineBench()
-        bench.publishAndTurn(5)
+        let bench = try EngineBench(publishing: 5)
         bench.set(WebhookDelegate(1, start: 3))
         bench.turn()
         #expect(bench.open(1) == [4, 5])
@@ -35,8 +34,7 @@ struct EngineTests {
 
     @Test("a lane that is full falls behind and continues from the recent events")
     func fallsBehind() throws {
-        let bench = try EngineBench(WebhookDelegate(1) { $0.maxInFlight = 2 })
-        bench.publishAndTurn(10)
+        let bench = try EngineBench(WebhookDelegate(1) { $0.maxInFlight = 2 }, publishing: 10)
         #expect(bench.open(1) == [1, 2])
         bench.finishAndTurn(event: 1)
         #expect(bench.open(1) == [2, 3])
@@ -162,8 +160,7 @@ struct EngineTests {
 
     @Test("a failed delivery is retried by the schedule, then exhausted")
     func retries() throws {
-        let bench = try EngineBench(WebhookDelegate(1) { $0.retrySchedule = [10, 20] })
-        bench.publishAndTurn()
+        let bench = try EngineBench(WebhookDelegate(1) { $0.retrySchedule = [10, 20] }, publishing: 1)
         bench.finish(with: .failure)
         #expect(bench.turn() != nil)
         #expect(bench.open.isEmpty)
@@ -242,8 +239,7 @@ struct EngineTests {
     @Test("each request has a number of its own, also those that use up no retry, before and after a restart")
     func numbers() throws {
         let webhook = WebhookDelegate(1) { $0.retrySchedule = [10] }
-        let bench = try EngineBench(webhook)
-        bench.publishAndTurn()
+        let bench = try EngineBench(webhook, publishing: 1)
         var rows: [WaitingDelivery] = []
         for number in 1...3 {
             #expect(bench.open == [.init(1, 1, number)])
@@ -294,8 +290,7 @@ struct EngineTests {
 
     @Test("after a lost connection, the next attempt is made at once over a new one, and uses up no retry")
     func lostConnection() throws {
-        let bench = try EngineBench(WebhookDelegate(1) { $0.retrySchedule = [] })
-        bench.publishAndTurn()
+        let bench = try EngineBench(WebhookDelegate(1) { $0.retrySchedule = [] }, publishing: 1)
         #expect(bench.sender.open.map(\.isFresh) == [false])
         var lost = CallbackOutcome.failed(.protocolError)
         lost.isStale = true
@@ -351,8 +346,7 @@ struct EngineTests {
 
     @Test("an outage needs few rows, however long it lasts")
     func outage() throws {
-        let bench = try EngineBench(WebhookDelegate(1))
-        bench.publishAndTurn(5_000)
+        let bench = try EngineBench(WebhookDelegate(1), publishing: 5_000)
         var rows: Set<LogPosition> = []
         // Five days of probes.
         for _ in 0..<1_440 {
@@ -372,8 +366,7 @@ struct EngineTests {
 
     @Test("a paused delegate is not called, and later gets the events published during the pause")
     func pause() throws {
-        let bench = try EngineBench(WebhookDelegate(1))
-        bench.publishAndTurn()
+        let bench = try EngineBench(WebhookDelegate(1), publishing: 1)
         bench.set(WebhookDelegate(1, status: .paused, version: 2))
         bench.publishAndTurn(3)
         #expect(bench.open(1) == [1])
@@ -388,8 +381,7 @@ struct EngineTests {
 
     @Test("a change while requests are open applies to the next ones")
     func patch() throws {
-        let bench = try EngineBench(WebhookDelegate(1))
-        bench.publishAndTurn(3)
+        let bench = try EngineBench(WebhookDelegate(1), publishing: 3)
         #expect(bench.open(1) == [1, 2, 3])
         bench.set(
             WebhookDelegate(1, version: 2) {
@@ -407,8 +399,7 @@ struct EngineTests {
 
     @Test("a removed delegate leaves nothing behind, and its key can be reused while its requests are open")
     func remove() throws {
-        let bench = try EngineBench(WebhookDelegate(1))
-        bench.publishAndTurn(2)
+        let bench = try EngineBench(WebhookDelegate(1), publishing: 2)
         bench.finish(event: 1, with: .failure)
         bench.engine.receive(.remove(1))
         bench.set(WebhookDelegate(2, start: 2))
@@ -436,8 +427,7 @@ struct EngineTests {
 
     @Test("after a stop nothing starts, and the flush ends when everything is written")
     func stop() throws {
-        let bench = try EngineBench(WebhookDelegate(1))
-        bench.publishAndTurn()
+        let bench = try EngineBench(WebhookDelegate(1), publishing: 1)
         bench.engine.receive(.stop(deadline: 0))
         bench.publishAndTurn()
         #expect(bench.open(1) == [1])
@@ -452,8 +442,7 @@ struct EngineTests {
 
     @Test("an attempt of a stopped sender does not count")
     func stopped() throws {
-        let bench = try EngineBench(WebhookDelegate(1))
-        bench.publishAndTurn()
+        let bench = try EngineBench(WebhookDelegate(1), publishing: 1)
         bench.engine.receive(.stop(deadline: 0))
         bench.sender.close { bench.engine.finished($0, $1) }
         let checkpoint = try #require(bench.checkpoint())
@@ -463,8 +452,7 @@ struct EngineTests {
 
     @Test("an attempt that the sender could not make is made a second later, and does not count")
     func notMade() throws {
-        let bench = try EngineBench(WebhookDelegate(1))
-        bench.publishAndTurn()
+        let bench = try EngineBench(WebhookDelegate(1), publishing: 1)
         bench.finish(with: CallbackOutcome(verdict: .failed(.stopped, detail: "out of memory"), duration: 0))
         let checkpoint = try #require(bench.checkpoint())
         #expect(checkpoint.attempts.isEmpty)
@@ -479,8 +467,7 @@ struct EngineTests {
 
     @Test("a lane whose requests could not be made does not try its other events at once")
     func notMadeAtAll() throws {
-        let bench = try EngineBench(WebhookDelegate(1))
-        bench.publishAndTurn()
+        let bench = try EngineBench(WebhookDelegate(1), publishing: 1)
         bench.finish(with: .failed(.stopped))
         bench.publishAndTurn()
         #expect(bench.open.isEmpty)

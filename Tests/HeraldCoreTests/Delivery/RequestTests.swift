@@ -261,8 +261,7 @@ struct RequestTests {
 
     @Test("a delivery that was given up before the lane read its event is delivered once the lane has made it")
     func givenUpAhead() throws {
-        let bench = try EngineBench(WebhookDelegate(1, status: .paused))
-        bench.publishAndTurn(2)
+        let bench = try EngineBench(WebhookDelegate(1, status: .paused), publishing: 2)
         let key = DeliveryKey(delegate: 1, event: 2)
         bench.engine.receive(
             .redeliver(
@@ -597,8 +596,7 @@ struct RequestTests {
 
     @Test("a delivery that an erasure ends is not shown any more")
     func eraseShown() throws {
-        let bench = try EngineBench(WebhookDelegate(1))
-        bench.publishAndTurn()
+        let bench = try EngineBench(WebhookDelegate(1), publishing: 1)
         bench.finish(with: .failure)
         _ = bench.checkpoint()
         #expect(bench.engine.board.entry(1)?.retrying == 1)

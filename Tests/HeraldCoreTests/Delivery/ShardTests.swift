@@ -101,8 +101,7 @@ struct ShardTests {
     @Test("a loop whose time for giving is over sleeps while the store does not write, and while it stops")
     func givingSleeps() throws {
         for isStopping in [false, true] {
-            let bench = try EngineBench(WebhookDelegate(1))
-            bench.publishAndTurn()
+            let bench = try EngineBench(WebhookDelegate(1), publishing: 1)
             bench.engine.receive(.give(Shards(of: 1), deadline: bench.clock.now + 1_000_000_000) {})
             if isStopping { bench.engine.receive(.stop(deadline: .max)) }
             bench.clock.advance(nanoseconds: CheckpointBuilder.interval)

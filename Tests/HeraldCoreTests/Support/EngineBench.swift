@@ -18,10 +18,12 @@ final class EngineBench {
     /// Checkpoints that were handed over and not answered yet.
     var submitted: [Checkpoint] = []
 
-    /// - Parameter delegates: set at once.
+    /// - Parameters:
+    ///   - delegates: set at once.
+    ///   - count: of events that are published then.
     init(
         _ delegates: WebhookDelegate..., capacity: Int = 1_000, settled: LogPosition = 0, maxRecentEvents: Int = 16_384,
-        windowEvents: Int = 8_192, backlog: Int = 0
+        windowEvents: Int = 8_192, backlog: Int = 0, publishing count: Int = 0
     ) throws {
         let clock = self.clock
         sender = try MemorySender(capacity: capacity, clock: clock.clock) { _ in .manual }
@@ -35,6 +37,7 @@ final class EngineBench {
                 makeID: { "evt_call" }, runMaintenance: nil),
             settled: settled, limits: .window(windowEvents))
         for delegate in delegates { set(delegate) }
+        if count > 0 { publishAndTurn(count) }
     }
 
     /// Adds a delegate whose receiver is known to work: it may have all its requests open at once. Or changes it.
