@@ -218,17 +218,7 @@ struct ConventionTests {
         #expect(foreign.status == 421)
     }
 
-    @Test("headers that are too large or too many get 431, and a target that is too long 414")
-    func largeHeads() async throws {
-        let herald = try await HeraldProcess.start()
-        let large = try await herald.get("/healthz", ["X-Large": String(repeating: "x", count: 40_000)])
-        #expect(large.status == 431 && large.text.contains("8192 bytes"), "\(large.text)")
-        let many = (0..<500).map { "X-\($0): y\r\n" }.joined()
-        #expect(try await herald.sendRaw("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\(many)\r\n").status == 431)
-        #expect(try await herald.get("/v1/events?type=" + String(repeating: "x", count: 40_000)).status == 414)
-    }
-
-    @Test("of a target or an Accept with thousands of parts only the first are read")
+    @Test("of a target or an Accept with thousands of parts only the first are read, and headers have a limit")
     func longHeads() async throws {
         let herald = try await HeraldProcess.start()
         // A malformed escape would be reported, were it read.
@@ -237,6 +227,8 @@ struct ConventionTests {
         #expect(query.status == 422 && query.errors.count == 100, "\(query.text)")
         let path = "/v1/delegates" + String(repeating: "/a", count: 1_000)
         #expect(try await herald.get(path + "/%zz").status == 404)
+        let large = try await herald.get("/healthz", ["X-Large": String(repeating: "x", count: 40_000)])
+        #expect(large.status == 431 && large.text.contains("8192 bytes"), "\(large.text)")
         for (count, status) in [(99, 200), (100, 406)] {
             let accept = String(repeating: "a/b, ", count: count) + "application/json"
             #expect(try await herald.get("/v1/session", ["Accept": accept]).status == status)

@@ -64,8 +64,7 @@ final class MigrateTests {
             // It is stored encrypted.
             if request.header("x-secret") != "Zerberus", !request.path.hasSuffix("/paused") { return .status(400) }
             if request.path.hasPrefix("/later"), !isUp.isSet { return .status(503) }
-            ledger.record(request)
-            return .status(200)
+            return ledger.record(request)
         }
         defer { receiver.close() }
         let first = try await start("--data", data)

@@ -131,10 +131,7 @@ struct RestartTests {
     @Test("TERM under load: acknowledged events are delivered once, before or after")
     func cleanStop() async throws {
         let book = Book()
-        let receiver = try Receiver { request in
-            book.record(request)
-            return .status(200)
-        }
+        let receiver = try Receiver { book.record($0) }
         defer { receiver.close() }
         var herald = try await HeraldProcess.start()
         let id = try await herald.register(receiver.url()).id

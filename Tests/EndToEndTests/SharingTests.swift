@@ -152,10 +152,7 @@ final class SharingTests {
     @Test("each event arrives once, from every node; a node that ends leaves its deliveries to the others")
     func deliveries() async throws {
         let ledger = Ledger()
-        let receiver = try Receiver { request in
-            ledger.record(request)
-            return .status(200)
-        }
+        let receiver = try Receiver { ledger.record($0) }
         defer { receiver.close() }
         var servers = [try await start(), try await start(), try await start()]
         let paths = (1...12).map { "/\($0)" }
@@ -184,8 +181,7 @@ final class SharingTests {
         let ledger = Ledger()
         let receiver = try Receiver { request in
             if request.path == "/down" { return .status(500) }
-            ledger.record(request)
-            return .status(200)
+            return ledger.record(request)
         }
         defer { receiver.close() }
         let (a, b) = (try await start(), try await start())

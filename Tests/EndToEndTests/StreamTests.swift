@@ -148,10 +148,7 @@ struct StreamTests {
         .timeLimit(.minutes(20)))
     func reconnecting() async throws {
         let book = Book()
-        let receiver = try Receiver { request in
-            book.record(request)
-            return .status(204)
-        }
+        let receiver = try Receiver { book.record($0) }
         defer { receiver.close() }
         var herald = try await HeraldProcess.start()
         let delegate = try await herald.register(receiver.url()).id
@@ -205,10 +202,7 @@ struct StreamTests {
         .timeLimit(.minutes(20)))
     func slow() async throws {
         let book = Book()
-        let receiver = try Receiver { request in
-            book.record(request)
-            return .status(204)
-        }
+        let receiver = try Receiver { book.record($0) }
         defer { receiver.close() }
         var herald = try await HeraldProcess.start()
         let delegate = try await herald.register(receiver.url()).id

@@ -78,9 +78,11 @@ final class Load: Sendable {
 final class Ledger: Sendable {
     private let arrived = Mutex<[String: [String]]>([:])
 
-    func record(_ request: ReceivedRequest) {
+    /// - Returns: the reply of the receiver.
+    func record(_ request: ReceivedRequest) -> ReceiverReply {
         let id = request.header("webhook-id") ?? ""
         arrived.withLock { $0[request.path, default: []].append(id) }
+        return .status(200)
     }
 
     func ids(_ path: String) -> [String] { arrived.withLock { $0[path] ?? [] } }
@@ -90,9 +92,12 @@ final class Ledger: Sendable {
 final class Book: Sendable {
     private let counts = Mutex<[String: Int]>([:])
 
-    func record(_ request: ReceivedRequest) {
+    /// - Returns: the reply of the receiver.
+    @discardableResult
+    func record(_ request: ReceivedRequest) -> ReceiverReply {
         let id = request.header("webhook-id") ?? ""
         counts.withLock { $0[id, default: 0] += 1 }
+        return .status(200)
     }
 
     var arrivals: [String: Int] { counts.withLock { $0 } }
