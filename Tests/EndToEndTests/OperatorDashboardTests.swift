@@ -4,7 +4,7 @@ import HeraldReceiver
 import HeraldTestSupport
 import Testing
 
-// One browser at a time in each of these suites, as in DashboardTests. Each test of a suite waits for a place among all other
+// One browser at a time in each of these suites, as in DashboardTests. Each test of a suite waits for its turn among all other
 // tests: so in one suite, the last ones would run when there is nothing else to run.
 @Suite("The dashboard for operators and apps", .serialized, .timeLimit(.minutes(20)))
 struct OperatorDashboardTests {

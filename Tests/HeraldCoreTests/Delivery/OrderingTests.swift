@@ -176,8 +176,7 @@ struct OrderingTests {
         #expect(world.arrivals(key) == ["e1", "e1", "e2"])
         var query = DeliveryQuery([.retrying])
         query.event = 2
-        world.manage(.cancel(query))
-        world.settle()
+        world.manageAndSettle(.cancel(query))
         #expect(world.arrivals(key) == ["e1", "e1", "e2", "e3"])
         #expect(world.rows(key).map(\.state) == [.exhausted, .dropped])
     }

@@ -21,8 +21,7 @@ struct RequestTests {
         world.publishAndSettle(2)
         #expect(world.rows(key).map(\.state) == [.exhausted, .exhausted])
         world.answer = { _ in .success }
-        world.manage(.redeliver(query([.exhausted])))
-        world.settle()
+        world.manageAndSettle(.redeliver(query([.exhausted])))
         #expect(world.arrivals.suffix(2).map(\.isReplay) == [true, true])
         #expect(world.arrivals.suffix(2).map(\.attempt) == [1, 1])
         #expect(world.rows(key).isEmpty)
@@ -38,8 +37,7 @@ struct RequestTests {
             world.answer = { $0.purpose == .delivery(isReplay: false) ? .failure : .success }
             world.publishAndSettle(3, subject: "s")
             #expect(world.arrivals(key) == ["e1", "e2", "e3"], "\(ordering)")
-            world.manage(.redeliver(query([.exhausted])))
-            world.settle()
+            world.manageAndSettle(.redeliver(query([.exhausted])))
             #expect(world.arrivals(key) == ["e1", "e2", "e3", "e1", "e2", "e3"], "\(ordering)")
         }
     }
@@ -123,8 +121,7 @@ struct RequestTests {
         let (world, key) = try World.registered { $0.ordering = .strict }
         world.answer = { _ in .failure }
         world.publishAndSettle(2)
-        world.manage(.redeliver(query([.retrying])))
-        world.settle()
+        world.manageAndSettle(.redeliver(query([.retrying])))
         #expect(world.arrivals(key) == ["e1", "e1"])
         try world.restart()
         world.settle()
@@ -165,8 +162,7 @@ struct RequestTests {
         // Delivered in the second attempt: the row's end is not in the store yet.
         #expect(world.rows(key).count == 1)
         world.answer = { _ in nil }
-        world.manage(.redeliver(query([.retrying])))
-        world.settle()
+        world.manageAndSettle(.redeliver(query([.retrying])))
         #expect(world.rows(key).map(\.state) == [.retrying])
         world.answer = { _ in .success }
         try world.crash()
@@ -202,16 +198,14 @@ struct RequestTests {
             }
             world.publishAndSettle(2)
             world.answer = { _ in .failure }
-            world.manage(.redeliverEvent(id: "e1", delegateID: world.delegate(key)?.id))
-            world.settle()
+            world.manageAndSettle(.redeliverEvent(id: "e1", delegateID: world.delegate(key)?.id))
             if restarts { try world.crash() }
             world.advance(seconds: 100)
             #expect(world.arrivals(key) == ["e1", "e1", "e1"])
             #expect(world.rows(key).map(\.state) == [.exhausted])
             // Not so when it is one of many.
             world.answer = { _ in .success }
-            world.manage(.redeliver(query([.exhausted])))
-            world.settle()
+            world.manageAndSettle(.redeliver(query([.exhausted])))
             #expect(world.arrivals(key).count == 3)
             #expect(world.rows(key).map(\.state) == [.unwanted])
         }
@@ -428,8 +422,7 @@ struct RequestTests {
         #expect(world.rows(key).map(\.event) == [3])
         let id = try #require(world.delegate(key)?.id)
         world.answer = { $0.event.id == "e4" ? nil : .success }
-        world.manage(.replay(delegateID: id, after: 0, until: 5))
-        world.settle()
+        world.manageAndSettle(.replay(delegateID: id, after: 0, until: 5))
         #expect(world.arrivals.filter(\.isReplay).map(\.event) == ["e1", "e2", "e4"])
         world.answer = { _ in .success }
         try world.crash()
@@ -489,8 +482,7 @@ struct RequestTests {
             let id = try #require(world.delegate(key)?.id)
             world.answer = { $0.event.id == "e2" && $0.attempt == 1 ? .failure : .success }
             world.publishAndSettle(4, subject: "s")
-            world.manage(.replay(delegateID: id, after: 0, until: 4))
-            world.settle()
+            world.manageAndSettle(.replay(delegateID: id, after: 0, until: 4))
             world.advance(seconds: 100)
             let arrivals = world.arrivals(key)
             #expect(arrivals.filter { $0 != "e1" } == ["e2", "e2", "e3", "e4"], "\(ordering)")

@@ -19,10 +19,7 @@ struct TrimTests {
         let (world, key) = try World.registered()
         world.update(key) { state, now in state.apply(.paused, now: now) }
         world.publishAndSettle(50)
-        for event: LogPosition in [5, 7, 9] {
-            world.trim(through: event)
-            world.settle()
-        }
+        for event: LogPosition in [5, 7, 9] { world.trimAndSettle(through: event) }
         #expect(world.announced == ["herald.delivery.dropped"])
         #expect(missed(world) == 9)
         world.advance(seconds: 60)
@@ -43,10 +40,7 @@ struct TrimTests {
         let (world, key) = try World.registered()
         world.update(key) { state, now in state.apply(.paused, now: now) }
         world.publishAndSettle(50)
-        for event: LogPosition in [5, 9] {
-            world.trim(through: event)
-            world.settle()
-        }
+        for event: LogPosition in [5, 9] { world.trimAndSettle(through: event) }
         #expect(try announcedEvents(world) == 5)
         try world.crash()
         world.settle()
@@ -88,11 +82,9 @@ struct TrimTests {
         }
         // Of the last event of a type the first cut has none.
         world.manage(.erase([5]))
-        world.trim(through: 4)
-        world.settle()
+        world.trimAndSettle(through: 4)
         #expect(missed(world) == 1)
-        world.trim(through: 21)
-        world.settle()
+        world.trimAndSettle(through: 21)
         // The retry, and five that were not erased; less than the 21 that were cut off.
         #expect(missed(world) == 5)
         #expect(try announcedEvents(world) == 1)
@@ -111,8 +103,7 @@ struct TrimTests {
         world.publish(data: expensive.matching)
         let decided = EventDistributor.maxTrimSteps / expensive.steps + 1
         world.publishAndSettle(decided + 11, data: expensive.data)
-        world.trim(through: LogPosition(decided + 11))
-        world.settle()
+        world.trimAndSettle(through: LogPosition(decided + 11))
         // All of the first delegate; of the second one, the event that matches, and those that were not examined.
         #expect((decided + 22...decided + 24).contains(missed(world)))
     }
@@ -136,8 +127,7 @@ struct TrimTests {
         world.answer = { _ in .failure }
         world.publishAndSettle(2)
         world.update(key) { state, _ in state.settings.events = [.exact("b.x")] }
-        world.trim(through: 1)
-        world.settle()
+        world.trimAndSettle(through: 1)
         #expect(missed(world) == 0 && world.announced.isEmpty)
         #expect(world.rows(key).map(\.event) == [2])
     }

@@ -368,8 +368,7 @@ struct SharedHubTests {
         world.settle()
         #expect(world.arrivals(key) == ["e1", "e2", "e3"])
         world.store.fail(lost)
-        world.manage(.redeliverEvent(id: "e2", delegateID: id))
-        world.settle()
+        world.manageAndSettle(.redeliverEvent(id: "e2", delegateID: id))
         #expect(world.arrivals(key) == ["e1", "e2", "e3", "e2"])
         #expect(world.process.writer.counters.failures.load(ordering: .relaxed) == 0)
     }

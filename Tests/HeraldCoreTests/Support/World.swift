@@ -138,6 +138,11 @@ final class World: @unchecked Sendable {
         return outcomes.items.first
     }
 
+    func manageAndSettle(_ action: DeliveryWrite.Action) {
+        manage(action)
+        settle()
+    }
+
     /// Retention removes the events up to this one: those that no lane needs, and then, once the loops have ended their
     /// deliveries, the others.
     func trim(through event: LogPosition) {
@@ -147,6 +152,11 @@ final class World: @unchecked Sendable {
             advance(seconds: 0.2)
         }
         run()
+    }
+
+    func trimAndSettle(through event: LogPosition) {
+        trim(through: event)
+        settle()
     }
 
     /// The process dies and starts again. Open callbacks may have arrived or not.
