@@ -6,7 +6,24 @@ import Testing
 
 @Suite("The memory of pull delegates", .timeLimit(.minutes(20)))
 struct PullLineTests {
-    private func pull(_ delegate: WebhookDelegate, _ pulls: Pulls, seconds: Int = 0) async throws -> Pulls.Run {
+    private let bench: HubBench
+    private let pulls: Pulls
+
+    init() throws {
+        bench = try HubBench()
+        pulls = Pulls(hub: bench.hub)
+        bench.hub.addDelegate(pulls, description: "pulls")
+    }
+
+    private func register(_ change: (inout WebhookSettings) -> Void = { _ in }) async throws -> WebhookDelegate {
+        let delegate = await bench.register("") { settings in
+            settings.kind = .pull
+            change(&settings)
+        }
+        return try #require(delegate)
+    }
+
+    private func pull(_ delegate: WebhookDelegate, seconds: Int = 0) async throws -> Pulls.Run {
         try await withCheckedThrowingContinuation { continuation in
             pulls.pull(
                 .init(delegateID: delegate.id, limit: 10, seconds: seconds) { continuation.resume(with: $0) })
@@ -15,22 +32,15 @@ struct PullLineTests {
 
     @Test("nothing is kept of a delegate that is removed while its next search has a time")
     func removed() async throws {
-        let bench = try HubBench()
-        let pulls = Pulls(hub: bench.hub)
-        bench.hub.addDelegate(pulls, description: "pulls")
-        let registered = await bench.register("") { settings in
-            settings.kind = .pull
-            settings.retrySchedule = [3_000]
-        }
-        let delegate = try #require(registered)
+        let delegate = try await register { $0.retrySchedule = [3_000] }
         _ = try await bench.post("order.paid", id: "e0")
-        let lease = try #require(try await pull(delegate, pulls).lease)
+        let lease = try #require(try await pull(delegate).lease)
         let failed = PullWrite.Failed(id: "e0", retryAfter: nil, reason: "no stock")
         await bench.hub.result(of: PullWrite.self) {
             PullWrite(delegateID: delegate.id, action: .acknowledge(lease: lease.id, failed: [failed]), completion: $0)
         }
         // It waits for the retry.
-        async let waiting = pull(delegate, pulls, seconds: 600)
+        async let waiting = pull(delegate, seconds: 600)
         try await eventually("the pull waits") { pulls.kept.waiting == 1 }
         guard case .done(.removed) = await bench.change(.remove(id: delegate.id, ifVersion: nil))
         else { throw Unexpected("the delegate was not removed") }
@@ -41,16 +51,9 @@ struct PullLineTests {
 
     @Test("a pull that waits on after an event that it does not want gets the next one")
     func waitsOn() async throws {
-        let bench = try HubBench()
-        let pulls = Pulls(hub: bench.hub)
-        bench.hub.addDelegate(pulls, description: "pulls")
         let filter = try #require(ContentFilter(text: Array(#"{"data": {"n": [2]}}"#.utf8)))
-        let registered = await bench.register("") { settings in
-            settings.kind = .pull
-            settings.filter = filter
-        }
-        let delegate = try #require(registered)
-        async let waiting = pull(delegate, pulls, seconds: 3_600)
+        let delegate = try await register { $0.filter = filter }
+        async let waiting = pull(delegate, seconds: 3_600)
         try await eventually("the pull waits") { pulls.kept.waiting == 1 }
         for number in 0..<3 { _ = try await bench.post("order.paid", id: "e\(number)", data: #"{"n": \#(number)}"#) }
         let run = try await waiting
@@ -59,12 +62,8 @@ struct PullLineTests {
 
     @Test("a pull that waits ends when the hub stops")
     func stopped() async throws {
-        let bench = try HubBench()
-        let pulls = Pulls(hub: bench.hub)
-        bench.hub.addDelegate(pulls, description: "pulls")
-        let registered = await bench.register("") { $0.kind = .pull }
-        let delegate = try #require(registered)
-        async let waiting = pull(delegate, pulls, seconds: 600)
+        let delegate = try await register()
+        async let waiting = pull(delegate, seconds: 600)
         try await eventually("the pull waits") { pulls.kept.waiting == 1 }
         await bench.stop()
         let run = try await waiting
@@ -73,11 +72,7 @@ struct PullLineTests {
 
     @Test("a pull that would wait ends if its consumer has left before")
     func left() async throws {
-        let bench = try HubBench()
-        let pulls = Pulls(hub: bench.hub)
-        bench.hub.addDelegate(pulls, description: "pulls")
-        let registered = await bench.register("") { $0.kind = .pull }
-        let delegate = try #require(registered)
+        let delegate = try await register()
         pulls.endAll()
         let run: Pulls.Run = try await withCheckedThrowingContinuation { continuation in
             pulls.pull(
