@@ -246,11 +246,7 @@ struct SharedHubTests {
         #expect(memory.read { $0.attempts.count } == 1)
         b.catchUp()
         // It counts the block, and ends what it has recorded of the event.
-        for _ in 1...2 {
-            b.process.unanswered += 1
-            b.process.write()
-            b.process.unanswered -= 1
-        }
+        for _ in 1...2 { b.writeNext() }
         #expect(memory.read { $0.attempts.isEmpty })
         #expect(b.process.recentEvents.slice(after: 0, limit: 1).first?.isErased == true)
     }
@@ -265,11 +261,7 @@ struct SharedHubTests {
         a.publish()
         b.catchUp()
         // It counts the block, and ends what it has recorded of the event.
-        for _ in 1...2 {
-            b.process.unanswered += 1
-            b.process.write()
-            b.process.unanswered -= 1
-        }
+        for _ in 1...2 { b.writeNext() }
         let (found, expected) = (b.process.usage.total(of: .default), a.process.usage.total(of: .default))
         #expect(found.events == 3 && expected.events == 3)
         #expect(found.bytes == expected.bytes && found.bytes < before.bytes)
@@ -294,9 +286,7 @@ struct SharedHubTests {
         let row = WaitingDelivery(delegate: key, event: 1, attempts: 1, dueAt: 0, state: .retrying)
         memory.read { $0.waiting[row.key] = row }
         b.catchUp()
-        b.process.unanswered += 1
-        b.process.write()
-        b.process.unanswered -= 1
+        b.writeNext()
         #expect(memory.read { $0.waiting.isEmpty })
     }
 

@@ -223,6 +223,13 @@ final class World: @unchecked Sendable {
         run()
     }
 
+    /// Writes although no request waits for it.
+    func writeNext() {
+        process.unanswered += 1
+        process.write()
+        process.unanswered -= 1
+    }
+
     /// Takes shards that no world has.
     func take(_ shards: Shards) throws {
         process.intake.catchUp()
