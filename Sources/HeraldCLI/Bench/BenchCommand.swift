@@ -30,15 +30,13 @@ extension Command {
             "herald bench --deliver",
             "herald bench --rate 2000 --seconds 60 --connections 64 --json",
         ],
-        action: .run(BenchCommand.run))
-}
+        action: .run(runBench))
 
-private enum BenchCommand {
     /// How long to wait for missing events at the end, in nanoseconds, unless the user interrupts.
     private static let arrivalTimeout: Int64 = 30_000_000_000
     private static let interruptedArrivalTimeout: Int64 = 2_000_000_000
 
-    static func run(_ call: Invocation) throws(CommandError) {
+    private static func runBench(_ call: Invocation) throws(CommandError) {
         let type = call["type"] ?? "bench.posted"
         let subject = "bench:\(getpid())-\(Clock.system.wall())"
         let size = try call.number("size", BenchEvent.minBytes...16_777_216) ?? 512
@@ -48,7 +46,7 @@ private enum BenchCommand {
             seconds: try call.number("seconds", 1...3600) ?? 10,
             event: BenchEvent(type: type, subject: subject, size: size))
         let client = try APIClient(call)
-        try check(client, plan, call)
+        try checkServer(client, plan, call)
         // Must be created before any thread. Until here, Ctrl-C ends the process.
         let signals = Signals()
         let delegate: BenchDelegate? =
@@ -74,7 +72,9 @@ private enum BenchCommand {
     }
 
     /// Checks that the server exists and accepts such events.
-    private static func check(_ client: APIClient, _ plan: BenchLoad.Plan, _ call: Invocation) throws(CommandError) {
+    private static func checkServer(_ client: APIClient, _ plan: BenchLoad.Plan, _ call: Invocation)
+        throws(CommandError)
+    {
         if call.has("deliver"), !client.request("GET", []).isToThisMachine {
             throw CommandError(
                 "\(client.server) can't call a webhook in this process: --deliver needs a server on this machine.")

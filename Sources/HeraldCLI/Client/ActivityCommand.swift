@@ -15,11 +15,9 @@ extension Command {
             Flag("types", nil, "One line for each event type instead."),
         ] + Flags.client,
         examples: ["herald stats --since 7d --interval day", "herald stats --types"],
-        action: .run(ActivityCommand.run))
-}
+        action: .run(showActivity))
 
-private enum ActivityCommand {
-    static func run(_ call: Invocation) throws(CommandError) {
+    private static func showActivity(_ call: Invocation) throws(CommandError) {
         let byType = call.has("types")
         if byType, let other = ["type", "delegate", "all-apps"].first(where: call.has) {
             throw CommandError("--types and --\(other) can't be combined.")

@@ -10,16 +10,16 @@ extension Command {
                 flags: limits + PortalFlags.all + Flags.client,
                 examples: ["herald apps create shop --max-delegates 100 --events-per-second 200"],
                 action: .run { call throws(CommandError) in
-                    let body = try AppCommands.body(call, name: call.arguments[0])
+                    let body = try body(call, name: call.arguments[0])
                     try Listing.show(call, "POST", ["v1", "apps"], body: body)
                 }),
             Command(
                 name: "list", summary: "list apps, newest first", flags: Flags.list + Flags.client,
-                action: .run(AppCommands.list)),
+                action: .run(listApps)),
             Command(
                 name: "show", summary: "show one app", arguments: [name], flags: Flags.client,
                 action: .run { call throws(CommandError) in
-                    try Listing.show(call, "GET", AppCommands.path(call))
+                    try Listing.show(call, "GET", path(call))
                 }),
             Command(
                 name: "change", summary: "change the name, the quotas or the portal of an app",
@@ -28,15 +28,15 @@ extension Command {
                 flags: [Flag("name", "NAME", "The new name.")] + limits + PortalFlags.all + Flags.client,
                 examples: ["herald apps change shop --portal-title 'The shop' --portal-logo logo.png"],
                 action: .run { call throws(CommandError) in
-                    let body = try AppCommands.body(call, name: call["name"])
-                    try Listing.show(call, "PATCH", AppCommands.path(call), body: body)
+                    let body = try body(call, name: call["name"])
+                    try Listing.show(call, "PATCH", path(call), body: body)
                 }),
             Command(
                 name: "delete", summary: "delete an app, with its delegates, keys and streams", arguments: [name],
                 flags: [Confirmation.flag] + Flags.client,
                 action: .run { call throws(CommandError) in
                     let client = try APIClient(call)
-                    let path = try AppCommands.path(call)
+                    let path = try path(call)
                     try Confirmation.ask(call) { () throws(CommandError) in
                         "Delete the app \(path[2]) of \(client.server), with its delegates, keys and streams?"
                     }
@@ -46,12 +46,12 @@ extension Command {
                 }),
             Command(
                 name: "link", summary: "create a link that opens the dashboard of an app", arguments: [name],
-                flags: [PortalLink.lifetime("it")] + Flags.client, action: .run(AppCommands.link)),
+                flags: [PortalLink.lifetime("it")] + Flags.client, action: .run(showLink)),
         ]))
 
     static let audit = Command(
         name: "audit", summary: "show who changed which delegate, key or app, newest first",
-        flags: Flags.list + Flags.client, action: .run(AppCommands.audit))
+        flags: Flags.list + Flags.client, action: .run(listChanges))
 
     private static let name = Argument(name: "NAME", help: "The app: its name or, once it exists, its id.")
 
@@ -60,10 +60,8 @@ extension Command {
         Flag("events-per-second", "NUMBER|default", "Maximum of events published per second. Default: no limit."),
         Flag("max-stored-bytes", "NUMBER|default", "Maximum of bytes that its events take. Default: no limit."),
     ]
-}
 
-private enum AppCommands {
-    static func body(_ call: Invocation, name: String?) throws(CommandError) -> [UInt8] {
+    private static func body(_ call: Invocation, name: String?) throws(CommandError) -> [UInt8] {
         var limits: [(String, Int?)] = []
         for flag in ["max-delegates", "events-per-second", "max-stored-bytes"] where call.has(flag) {
             let most = flag == "max-stored-bytes" ? 1_000_000_000_000_000 : 1_000_000
@@ -78,7 +76,7 @@ private enum AppCommands {
         }
     }
 
-    static func list(_ call: Invocation) throws(CommandError) {
+    private static func listApps(_ call: Invocation) throws(CommandError) {
         try Listing.print(
             call, ["v1", "apps"], none: "No apps.",
             Table("ID", .text("NAME"), "MAX DELEGATES", "EVENTS PER SECOND", "STORED BYTES", "MAX", .time("CREATED"))
@@ -88,11 +86,11 @@ private enum AppCommands {
         }
     }
 
-    static func path(_ call: Invocation) throws(CommandError) -> [String] {
+    private static func path(_ call: Invocation) throws(CommandError) -> [String] {
         ["v1", "apps", try ShortID.apps.resolve(call.arguments[0], call)]
     }
 
-    static func link(_ call: Invocation) throws(CommandError) {
+    private static func showLink(_ call: Invocation) throws(CommandError) {
         let link = try PortalLink(call)
         let client = try APIClient(call)
         // Its error names the argument; that of the link names a field.
@@ -101,7 +99,7 @@ private enum AppCommands {
         try link.print(client, app: path[2])
     }
 
-    static func audit(_ call: Invocation) throws(CommandError) {
+    private static func listChanges(_ call: Invocation) throws(CommandError) {
         try Listing.print(
             call, ["v1", "audit"], none: "Nothing was changed.",
             Table(.time("TIME"), .text("ACTOR"), "ADDRESS", .text("ACTION"), .id("TARGET"), "APP")

@@ -19,11 +19,9 @@ extension Command {
             Flags.output,
         ] + Flags.client,
         examples: ["herald attempts --outcome failed", "herald attempts --json | jq .error"],
-        action: .run(AttemptsCommand.run))
-}
+        action: .run(followAttempts))
 
-private enum AttemptsCommand {
-    static func run(_ call: Invocation) throws(CommandError) {
+    private static func followAttempts(_ call: Invocation) throws(CommandError) {
         let printer = LivePrinter<JSONValue>(
             call, try Interruption(), AttemptRow.table(.id("EVENT"), isLive: true).formed(call),
             row: { AttemptRow.cells($0, about: $0.text("event"), isLive: true) }, json: { $0.bytes })

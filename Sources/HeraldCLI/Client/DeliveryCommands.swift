@@ -12,26 +12,26 @@ extension Command {
                 flags: filters("pending", "retrying", "delivered", "exhausted", "dropped")
                     + Flags.list + Flags.client,
                 examples: ["herald deliveries list --since 1h --status exhausted --error timeout"],
-                action: .run(DeliveryCommands.list)),
+                action: .run(listDeliveries)),
             Command(
                 name: "counts", summary: "count deliveries in one state by delegate",
                 details: "Without --state: those in the state exhausted.",
                 flags: filters("retrying", "exhausted", "dropped") + Flags.client,
                 examples: ["herald deliveries counts --status exhausted --error 5xx"],
-                action: .run(DeliveryCommands.counts)),
+                action: .run(countDeliveries)),
             Command(
                 name: "redeliver", summary: "repeat deliveries",
                 flags: filters("retrying", "exhausted", "dropped") + [Flags.dryRun, Confirmation.flag] + Flags.client,
                 examples: ["herald deliveries redeliver --status exhausted --failed-since 2h --dry-run"],
                 action: .run { call throws(CommandError) in
-                    try DeliveryCommands.act(call, "redeliver", "Repeat", "Deliveries to repeat")
+                    try act(call, "redeliver", "Repeat", "Deliveries to repeat")
                 }),
             Command(
                 name: "cancel", summary: "cancel deliveries that wait for their next attempt",
                 details: "Deliveries without any attempt, such as those of a paused delegate, are not cancelled.",
                 flags: filters("retrying") + [Flags.dryRun, Confirmation.flag] + Flags.client,
                 action: .run { call throws(CommandError) in
-                    try DeliveryCommands.act(call, "cancel", "Cancel", "Deliveries cancelled")
+                    try act(call, "cancel", "Cancel", "Deliveries cancelled")
                 }),
         ]))
 
@@ -54,15 +54,13 @@ extension Command {
             Flag("until", "TIME", "Only those of events accepted at this time or before.", time: .past),
         ]
     }
-}
 
-private enum DeliveryCommands {
     /// The number of deliveries that one request changes: progress is shown after each.
     private static let changesPerRequest = 1_000
 
-    static func list(_ call: Invocation) throws(CommandError) {
+    private static func listDeliveries(_ call: Invocation) throws(CommandError) {
         try Listing.print(
-            call, ["v1", "deliveries"], query: filters(call), none: "No such deliveries.",
+            call, ["v1", "deliveries"], query: conditions(call), none: "No such deliveries.",
             Table(
                 .id("EVENT"), .text("TYPE"), .id("DELEGATE").detail, "STATE", "TRIES", .text("LAST ERROR"),
                 .time("NEXT"),
@@ -79,7 +77,7 @@ private enum DeliveryCommands {
             ? "" : delivery["status_code"]?.isNull == false ? delivery.text("status_code") : delivery.text("error")
     }
 
-    static func counts(_ call: Invocation) throws(CommandError) {
+    private static func countDeliveries(_ call: Invocation) throws(CommandError) {
         var sums: [String: (deliveries: Int64, row: [Table.Cell])] = [:]
         var total: Int64 = 0
         try each("GET", "counts", call, [("limit", "200")]) { answer throws(CommandError) in
@@ -108,7 +106,7 @@ private enum DeliveryCommands {
 
     /// Counts, requests confirmation, and changes part by part, so that an interruption ends it between two parts.
     /// - Parameter verb: the last part of the path.
-    static func act(
+    private static func act(
         _ call: Invocation, _ verb: String, _ question: String, _ words: String
     ) throws(CommandError) {
         let isNamed = call["delegate"] != nil || call["event"] != nil
@@ -144,7 +142,7 @@ private enum DeliveryCommands {
         _ take: (APIClient.Answer) throws(CommandError) -> Void
     ) throws(CommandError) {
         let client = try APIClient(call)
-        let query = try filters(call) + more
+        let query = try conditions(call) + more
         var cursor: String?
         repeat {
             let answer = try client.send(method, ["v1", "deliveries", path], query: query + [("cursor", cursor)])
@@ -154,7 +152,7 @@ private enum DeliveryCommands {
         } while cursor != nil
     }
 
-    private static func filters(_ call: Invocation) throws(CommandError) -> [(String, String?)] {
+    private static func conditions(_ call: Invocation) throws(CommandError) -> [(String, String?)] {
         try [("state", call["state"] ?? call["status"])] + call.resources()
             + call.query("type", "subject", "error", "since", "until", "failed-since")
     }

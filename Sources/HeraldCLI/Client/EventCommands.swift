@@ -26,7 +26,7 @@ extension Command {
                     "herald events list --type 'auth.*' --json | jq .data.user",
                     "herald events list --since 36h --until 12h",
                 ],
-                action: .run(EventCommands.list)),
+                action: .run(listEvents)),
             Command(
                 name: "feed", summary: "read the log forward, one page: for programs that keep their position",
                 details: """
@@ -43,10 +43,10 @@ extension Command {
                     Flag("limit", "NUMBER", "At most so many events, 1 to 200. Default: 50."),
                 ] + Flags.client,
                 examples: ["herald events feed --after earliest --json | jq -r .next"],
-                action: .run(EventCommands.feed)),
+                action: .run(readFeed)),
             Command(
                 name: "show", summary: "show one event, with its deliveries and their attempts",
-                arguments: [eventID], flags: [Flags.output] + Flags.client, action: .run(EventCommands.show)),
+                arguments: [eventID], flags: [Flags.output] + Flags.client, action: .run(showEvent)),
             Command(
                 name: "redeliver", summary: "send an event again",
                 details:
@@ -56,22 +56,20 @@ extension Command {
                 arguments: [eventID],
                 flags: [
                     Flag("delegate", "ID", "Only to this delegate, also if it does not match.")
-                ] + Flags.client, action: .run(EventCommands.redeliver)),
+                ] + Flags.client, action: .run(redeliverEvent)),
             tail, scheduled, reschedule, cancel, refused,
         ]))
 
     static let eventID = Argument(name: "ID", help: "The event: evt_..., or the id that it was published with.")
-}
 
-private enum EventCommands {
-    static func list(_ call: Invocation) throws(CommandError) {
+    private static func listEvents(_ call: Invocation) throws(CommandError) {
         try Listing.print(
             call, ["v1", "events"],
             query: call.query("type", "subject", "since", "until", "filter", "delivery", "id-prefix"),
             none: "No events.", EventRow.table, row: EventRow.cells)
     }
 
-    static func feed(_ call: Invocation) throws(CommandError) {
+    private static func readFeed(_ call: Invocation) throws(CommandError) {
         let after = try call.id("after", of: .events) ?? "now"
         let query = call.query("wait", "type", "subject", "limit") + [("after", after)]
         let answer = try APIClient(call).send("GET", ["v1", "events"], query: query)
@@ -83,7 +81,7 @@ private enum EventCommands {
         Output.message("Next: --after \(answer.json.text("next").printable())\n")
     }
 
-    static func show(_ call: Invocation) throws(CommandError) {
+    private static func showEvent(_ call: Invocation) throws(CommandError) {
         let listing = Listing(call)
         let id = try ShortID.events.resolve(call.arguments[0], call)
         let answer = try APIClient(call).send("GET", ["v1", "events", id])
@@ -118,7 +116,7 @@ private enum EventCommands {
             ? "No delegate matched." : "The event was erased, and with it what was known of its deliveries."
     }
 
-    static func redeliver(_ call: Invocation) throws(CommandError) {
+    private static func redeliverEvent(_ call: Invocation) throws(CommandError) {
         let delegate = try call.id("delegate", of: .delegates)
         let body = JSONWriter.document { $0.member("delegate", ifPresent: delegate) }
         let id = try ShortID.events.resolve(call.arguments[0], call)

@@ -21,15 +21,15 @@ extension Command {
                         "expires-at", "TIME", "When it expires: 2027-11-21T00:00:00Z, or 90d for in 90 days.",
                         time: .future),
                 ] + Flags.client, examples: ["herald keys create 'The shop' --scope publish"],
-                action: .run(KeyCommands.create)),
+                action: .run(createKey)),
             Command(
                 name: "list", summary: "list keys, newest first, without the keys themselves",
-                flags: Flags.list + Flags.client, action: .run(KeyCommands.list)),
+                flags: Flags.list + Flags.client, action: .run(listKeys)),
             Command(
                 name: "rotate", summary: "replace a key; the old one stays valid for a while", arguments: [id],
                 flags: [
                     Flag("overlap", "SECONDS", "How long the old key stays valid, 0 to 604800. Default: 86400.")
-                ] + Flags.client, action: .run(KeyCommands.rotate)),
+                ] + Flags.client, action: .run(rotateKey)),
             Command(
                 name: "revoke", summary: "end a key at once", arguments: [id],
                 flags: [Confirmation.flag] + Flags.client,
@@ -43,10 +43,8 @@ extension Command {
         ]))
 
     private static let id = Argument(name: "ID", help: "The key's id: key_...")
-}
 
-private enum KeyCommands {
-    static func create(_ call: Invocation) throws(CommandError) {
+    private static func createKey(_ call: Invocation) throws(CommandError) {
         let limit = try call.number("requests-per-second", 1...1_000_000)
         let delegate = try call.id("delegate", of: .delegates)
         let body = JSONWriter.document { key in
@@ -59,14 +57,14 @@ private enum KeyCommands {
         try Listing.show(call, "POST", ["v1", "keys"], body: body)
     }
 
-    static func list(_ call: Invocation) throws(CommandError) {
+    private static func listKeys(_ call: Invocation) throws(CommandError) {
         try Listing.print(
             call, ["v1", "keys"], none: "No keys.",
             Table("ID", .text("NAME"), .text("SCOPES"), .time("CREATED"), .time("EXPIRES"), .time("LAST USED"))
         ) { $0.cells("id", "name", "scopes", "created_at", "expires_at", "last_used_at") }
     }
 
-    static func rotate(_ call: Invocation) throws(CommandError) {
+    private static func rotateKey(_ call: Invocation) throws(CommandError) {
         let overlap = try call.number("overlap", 0...604_800)
         let body = JSONWriter.document { $0.member("overlap_seconds", ifPresent: overlap) }
         let key = try ShortID.keys.resolve(call.arguments[0], call)

@@ -4,13 +4,13 @@ import HeraldJSON
 extension Command {
     static let leases = Command(
         name: "leases", summary: "list the leases of a pull delegate: the events that its workers have, newest first",
-        arguments: [delegateID], flags: Flags.list + Flags.client, action: .run(LeaseCommands.list))
+        arguments: [delegateID], flags: Flags.list + Flags.client, action: .run(listLeases))
 
     static let endLease = Command(
         name: "end-lease", summary: "take a lease back: others get its events at once",
         details: "No attempt is counted. What the worker reports about these events from then on is refused.",
         arguments: [delegateID, Argument(name: "LEASE", help: "The lease: ls_...")],
-        flags: Flags.client, action: .run(LeaseCommands.end))
+        flags: Flags.client, action: .run(releaseLease))
 
     static let seek = Command(
         name: "seek", summary: "move the position of a pull delegate: past events are pulled again, or skipped",
@@ -23,23 +23,21 @@ extension Command {
             Confirmation.flag,
         ] + Flags.client,
         examples: ["herald delegates seek dlg_01M7YZ2J61B6WSJHG4TYRGWBTV --to 2h"],
-        action: .run(LeaseCommands.seek))
-}
+        action: .run(movePosition))
 
-private enum LeaseCommands {
-    static func list(_ call: Invocation) throws(CommandError) {
+    private static func listLeases(_ call: Invocation) throws(CommandError) {
         try Listing.print(
             call, DelegateCommands.path(call, "leases"), none: "No leases.",
             Table("LEASE", .time("BEGAN"), .time("EXPIRES"), "EVENTS")
         ) { $0.cells("lease", "created_at", "expires_at", "events") }
     }
 
-    static func end(_ call: Invocation) throws(CommandError) {
+    private static func releaseLease(_ call: Invocation) throws(CommandError) {
         let lease = call.arguments[1]
         try Listing.report(call, "DELETE", DelegateCommands.path(call, "leases", lease)) { _ in "Ended \(lease)." }
     }
 
-    static func seek(_ call: Invocation) throws(CommandError) {
+    private static func movePosition(_ call: Invocation) throws(CommandError) {
         guard let to = call["to"] else {
             throw CommandError("--to is missing: an event's id, a time, earliest, or now.")
         }

@@ -31,7 +31,7 @@ extension Command {
             "herald listen --forward-to localhost:3000/hooks",
             "herald listen --json | jq .data",
         ],
-        action: .run(ListenCommand.run))
+        action: .run(listenToEvents))
 
     static let tail = Command(
         name: "tail", summary: "show the newest events, and then those that are published",
@@ -45,11 +45,9 @@ extension Command {
             Flag("subject", "SUBJECT", "Only events about this subject."),
         ] + Flags.client,
         examples: ["herald events tail -n 50 --type 'auth.*'"],
-        action: .run(ListenCommand.tail))
-}
+        action: .run(showTail))
 
-private enum ListenCommand {
-    static func run(_ call: Invocation) throws(CommandError) {
+    private static func listenToEvents(_ call: Invocation) throws(CommandError) {
         guard call.has("forward-to") else {
             if let flag = ["secret", "secret-file"].first(where: call.has) {
                 throw CommandError("--\(flag) signs what is forwarded: --forward-to is missing.")
@@ -72,7 +70,7 @@ private enum ListenCommand {
             row: { EventRow.cells($0, time: EventRow.clock($0.text("time"))) }, json: { $0.bytes })
     }
 
-    static func tail(_ call: Invocation) throws(CommandError) {
+    private static func showTail(_ call: Invocation) throws(CommandError) {
         let count = try call.number("lines", 0...10_000) ?? 10
         let (types, subject) = (call.list("type")?.joined(separator: ","), call["subject"])
         if subject?.contains(",") == true {

@@ -17,12 +17,12 @@ extension Command {
             "herald login --server https://herald.example.com",
             "herald login --server http://10.0.0.5:8080 --profile test",
         ],
-        action: .run(LoginCommand.login))
+        action: .run(logIn))
 
     static let logout = Command(
         name: "logout", summary: "remove a stored server and its key",
         flags: [Flag("profile", "NAME", "The name of the profile. Default: default.")],
-        action: .run(LoginCommand.logout))
+        action: .run(logOut))
 
     static let open = Command(
         name: "open", summary: "print a link that opens the dashboard",
@@ -30,12 +30,10 @@ extension Command {
             With an admin key, the link signs in to the dashboard of one app, once: that of --app, or else `default`. With other keys, and without
             one, it is the address of the dashboard.
             """,
-        flags: [PortalLink.lifetime("the link")] + Flags.client, action: .run(LoginCommand.link))
-}
+        flags: [PortalLink.lifetime("the link")] + Flags.client, action: .run(showLink))
 
-private enum LoginCommand {
-    static func login(_ call: Invocation) throws(CommandError) {
-        let name = try name(call)
+    private static func logIn(_ call: Invocation) throws(CommandError) {
+        let name = try profileName(call)
         let server = APIClient.namedServer(call) ?? APIClient.defaultServer
         var key = try APIClient.key(call["key-file"], Environment.current)
         if key == nil { key = try typed() }
@@ -54,8 +52,8 @@ private enum LoginCommand {
         try Output.line("Stored \(client.server) as the profile \"\(name)\" (\(right)).".printable())
     }
 
-    static func logout(_ call: Invocation) throws(CommandError) {
-        let name = try name(call)
+    private static func logOut(_ call: Invocation) throws(CommandError) {
+        let name = try profileName(call)
         let profiles = try ProfileFile.read()
         guard let profile = profiles.first(where: { $0.name == name }) else {
             throw CommandError("There is no profile \"\(name)\" in \(ProfileFile.path).", exitCode: ExitCode.refused)
@@ -65,7 +63,7 @@ private enum LoginCommand {
         try Output.line("Removed the profile \"\(name)\"." + key)
     }
 
-    static func link(_ call: Invocation) throws(CommandError) {
+    private static func showLink(_ call: Invocation) throws(CommandError) {
         let link = try PortalLink(call)
         let client = try APIClient(call)
         let session = try client.send("GET", ["v1", "session"]).json
@@ -78,7 +76,7 @@ private enum LoginCommand {
         try link.print(client, app: client.app ?? session.text("app"))
     }
 
-    private static func name(_ call: Invocation) throws(CommandError) -> String {
+    private static func profileName(_ call: Invocation) throws(CommandError) -> String {
         let name = call["profile"] ?? Environment.current["HERALD_PROFILE"] ?? Profile.defaultName
         guard name.isPlainName(limit: 64) else {
             throw CommandError(
@@ -95,7 +93,7 @@ private enum LoginCommand {
             tcgetattr(0, &terminal)
             // Ctrl-C would leave the terminal without its echo.
             try Signals().observe { [terminal] _, _ in
-                restore(terminal)
+                restoreEcho(terminal)
                 _exit(ExitCode.interrupted)
             }
             var silent = terminal
@@ -104,7 +102,7 @@ private enum LoginCommand {
             Output.message("Access key (empty if the server requires none): ")
         }
         let line = readLine() ?? ""
-        if hasTerminal { restore(terminal) }
+        if hasTerminal { restoreEcho(terminal) }
         guard line.isEmpty || KeyFile.isKey(line) else {
             throw CommandError(
                 "That is not an access key: 20 to 255 visible ASCII characters.", exitCode: ExitCode.data)
@@ -112,7 +110,7 @@ private enum LoginCommand {
         return line.isEmpty ? nil : line
     }
 
-    private static func restore(_ terminal: termios) {
+    private static func restoreEcho(_ terminal: termios) {
         var terminal = terminal
         tcsetattr(0, TCSAFLUSH, &terminal)
         Output.message("\n")

@@ -30,7 +30,7 @@ extension Command {
             "herald publish --ndjson < events.ndjson",
         ],
         action: .run { call throws(CommandError) in
-            guard call.has("ndjson") else { return try PublishCommand.one(call) }
+            guard call.has("ndjson") else { return try publishOne(call) }
             let others = ["data", "subject", "id", "time", "at", "wait", "dry-run"].filter(call.has)
             guard call.arguments.isEmpty, others.isEmpty else {
                 throw CommandError(
@@ -51,11 +51,9 @@ extension Command {
             Flag("dry-run", nil, "Publish nothing. Report which delegates match, and why the others do not."),
         ] + Flags.client,
         examples: ["herald trigger order.paid --wait 10"],
-        action: .run(PublishCommand.example))
-}
+        action: .run(publishExample))
 
-private enum PublishCommand {
-    static func example(_ call: Invocation) throws(CommandError) {
+    private static func publishExample(_ call: Invocation) throws(CommandError) {
         let type = call.arguments[0]
         let client = try APIClient(call)
         let description = try description(of: type, client)
@@ -64,7 +62,7 @@ private enum PublishCommand {
                 "The description of \(type) has no example: `herald event-types set \(type) --example JSON` sets one."
                     .printable(), exitCode: ExitCode.refused)
         }
-        try publish(call, client, type: type, data: example)
+        try send(call, client, type: type, data: example)
     }
 
     private static func description(of type: String, _ client: APIClient) throws(CommandError) -> JSONValue {
@@ -77,15 +75,15 @@ private enum PublishCommand {
                 .printable(), exitCode: ExitCode.refused)
     }
 
-    static func one(_ call: Invocation) throws(CommandError) {
+    private static func publishOne(_ call: Invocation) throws(CommandError) {
         guard let type = call.arguments.first else {
             throw CommandError("TYPE is missing: herald publish TYPE, or herald publish --ndjson.")
         }
         let data = try call.json("data")
-        try publish(call, try APIClient(call), type: type, data: data)
+        try send(call, try APIClient(call), type: type, data: data)
     }
 
-    private static func publish(
+    private static func send(
         _ call: Invocation, _ client: APIClient, type: String, data: (some JSONWritable)?
     ) throws(CommandError) {
         let wait = try call.number("wait", 1...60)

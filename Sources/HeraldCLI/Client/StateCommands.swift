@@ -19,7 +19,7 @@ extension Command {
                 ],
                 flags: [Flag("if-changed", nil, "Publish only if the state is different.")] + Flags.client,
                 examples: ["herald state set idle", #"herald state set '{"authentication": "active"}'"#],
-                action: .run(StateCommands.set)),
+                action: .run(setState)),
         ]))
 
     static let auth = Command(
@@ -36,17 +36,15 @@ extension Command {
                     Flag("user", "JSON|@FILE", "The user: an object whose id is that of the user.")
                 ] + Flags.client,
                 examples: [#"herald auth login 42 --user '{"id": 42, "name": "Ada"}'"#],
-                action: .run { call throws(CommandError) in try StateCommands.set(call, status: "logged_in") }),
+                action: .run { call throws(CommandError) in try setStatus(call, status: "logged_in") }),
             Command(
                 name: "logout", summary: "publish that a user has logged out", arguments: [user], flags: Flags.client,
-                action: .run { call throws(CommandError) in try StateCommands.set(call, status: "logged_out") }),
+                action: .run { call throws(CommandError) in try setStatus(call, status: "logged_out") }),
         ]))
 
     private static let user = Argument(name: "USER", help: "The id of the user.")
-}
 
-private enum StateCommands {
-    static func set(_ call: Invocation) throws(CommandError) {
+    private static func setState(_ call: Invocation) throws(CommandError) {
         let text = call.arguments[0]
         let isJSON = ["{", "\"", "@"].contains(where: text.hasPrefix)
         let state = isJSON ? try Input.json(text, "The state") : nil
@@ -58,7 +56,7 @@ private enum StateCommands {
         )
     }
 
-    static func set(_ call: Invocation, status: String) throws(CommandError) {
+    private static func setStatus(_ call: Invocation, status: String) throws(CommandError) {
         let user = try call.json("user")
         let body = JSONWriter.document {
             $0.member("status", status)

@@ -20,7 +20,7 @@ extension Command {
             Command(
                 name: "list", summary: "list the nodes, newest first", flags: Flags.client,
                 action: .run { call throws(CommandError) in
-                    try SystemCommands.list(
+                    try listAll(
                         call, ["v1", "nodes"],
                         Table("ID", "PRESENT", "SHARDS", "LAG", .time("SEEN"), "VERSION", .text("NAME"))
                     ) { node in
@@ -35,17 +35,15 @@ extension Command {
                 name: "moves", summary: "list the moves of shards within the last day, newest first",
                 flags: Flags.client,
                 action: .run { call throws(CommandError) in
-                    try SystemCommands.list(
+                    try listAll(
                         call, ["v1", "nodes", "moves"],
                         Table(.time("TIME"), .id("FROM"), .id("TO"), "REASON", .text("SHARDS"))
                     ) { $0.cells("moved_at", "from", "to", "reason", "shards") }
                 }),
         ]))
-}
 
-private enum SystemCommands {
     /// A list that the server returns as a whole.
-    static func list(
+    private static func listAll(
         _ call: Invocation, _ path: [String], _ table: Table, row: (JSONValue) -> [Table.Cell]
     ) throws(CommandError) {
         let client = try APIClient(call)

@@ -31,13 +31,11 @@ extension Command {
             "herald verify --secret whsec_... --id evt_1 --timestamp 1700000000 --signature v1,... < body.json",
             "herald verify --scheme github --secret-file secret.txt --headers headers.txt < body.json",
         ],
-        action: .run(VerifyCommand.run))
-}
+        action: .run(verifySignature))
 
-private enum VerifyCommand {
-    static func run(_ call: Invocation) throws(CommandError) {
+    private static func verifySignature(_ call: Invocation) throws(CommandError) {
         let scheme = try call["scheme"].map(Scheme.named)
-        let check = try check(call, scheme)
+        let check = try signatureCheck(call, scheme)
         let headers = try headers(call, scheme ?? .standard)
         let body = try Input.bytes("-")
         let verdict: SchemeVerdict
@@ -64,7 +62,7 @@ private enum VerifyCommand {
         CommandError(text, exitCode: ExitCode.refused)
     }
 
-    private static func check(_ call: Invocation, _ scheme: Scheme?) throws(CommandError) -> SignatureCheck {
+    private static func signatureCheck(_ call: Invocation, _ scheme: Scheme?) throws(CommandError) -> SignatureCheck {
         var keys = call.flags["secret"] ?? []
         for path in call.flags["secret-file"] ?? [] {
             let text = String(decoding: try Input.file(path), as: UTF8.self)

@@ -10,7 +10,7 @@ extension Command {
             """,
         flags: Flags.connection,
         examples: ["herald export > herald.json"],
-        action: .run(ConfigurationCommands.export))
+        action: .run(exportAll))
 
     static let apply = Command(
         name: "apply", summary: "make a server have the configuration of a file",
@@ -32,11 +32,9 @@ extension Command {
         examples: [
             "herald apply herald.json --dry-run", "herald export --profile test | herald apply - --profile production",
         ],
-        action: .run(ConfigurationCommands.apply))
-}
+        action: .run(applyFile))
 
-private enum ConfigurationCommands {
-    static func export(_ call: Invocation) throws(CommandError) {
+    private static func exportAll(_ call: Invocation) throws(CommandError) {
         let client = try APIClient(call)
         let managesApps = try canManageApps(client)
         var lists: [String] = []
@@ -57,7 +55,7 @@ private enum ConfigurationCommands {
         try Output.line("{\n\(lists.joined(separator: ",\n"))\n}")
     }
 
-    static func apply(_ call: Invocation) throws(CommandError) {
+    private static func applyFile(_ call: Invocation) throws(CommandError) {
         let path = call.arguments[0]
         let bytes = try Input.bytes(path == "-" ? path : "@" + path)
         let document = try Input.document(bytes, path == "-" ? "The standard input" : path, maxValues: 20_000_000)

@@ -44,16 +44,14 @@ extension Command {
         ],
         action: .run { call throws(CommandError) in
             let signals = Signals()
-            let outbox = try DrainCommand.outbox(call)
+            let outbox = try outbox(call)
             let client = try APIClient(call)
             let refused = try call["refused"].map { path throws(CommandError) in try RefusedFile(path) }
             var drainer = Drainer(outbox, client, refused, signals)
             try drainer.run(once: call.has("once"))
         })
-}
 
-private enum DrainCommand {
-    static func outbox(_ call: Invocation) throws(CommandError) -> any Outbox {
+    private static func outbox(_ call: Invocation) throws(CommandError) -> any Outbox {
         let address = call.arguments.first
         guard (address == nil) != (call["sqlite"] == nil) else {
             throw CommandError("One database is needed: its address, or --sqlite FILE.")

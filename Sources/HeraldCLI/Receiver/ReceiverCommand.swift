@@ -7,12 +7,10 @@ extension Command {
     static let receiver = Command(
         name: "receiver", summary: "receive webhooks and print them, for testing; the URL decides the response",
         flags: ReceiverSettings.flags, helpText: { Help.receiver },
-        action: .run { call throws(CommandError) in try ReceiverCommand.run(try ReceiverSettings(call)) })
-}
+        action: .run { call throws(CommandError) in try runReceiver(try ReceiverSettings(call)) })
 
-private enum ReceiverCommand {
     /// Runs until TERM or INT.
-    static func run(_ settings: ReceiverSettings) throws(CommandError) {
+    private static func runReceiver(_ settings: ReceiverSettings) throws(CommandError) {
         let signals = Signals()
         // One connection for each open request.
         DescriptorLimit.raise()
