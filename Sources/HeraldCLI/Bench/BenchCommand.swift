@@ -72,9 +72,9 @@ extension Command {
     }
 
     /// Checks that the server exists and accepts such events.
-    private static func checkServer(_ client: APIClient, _ plan: BenchLoad.Plan, _ call: Invocation)
-        throws(CommandError)
-    {
+    private static func checkServer(
+        _ client: APIClient, _ plan: BenchLoad.Plan, _ call: Invocation
+    ) throws(CommandError) {
         if call.has("deliver"), !client.request("GET", []).isToThisMachine {
             throw CommandError(
                 "\(client.server) can't call a webhook in this process: --deliver needs a server on this machine.")

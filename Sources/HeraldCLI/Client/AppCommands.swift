@@ -13,9 +13,15 @@ extension Command {
                     let body = try body(call, name: call.arguments[0])
                     try Listing.show(call, "POST", ["v1", "apps"], body: body)
                 }),
-            Command(
-                name: "list", summary: "list apps, newest first", flags: Flags.list + Flags.client,
-                action: .run(listApps)),
+            listing(
+                name: "list", summary: "list apps, newest first", path: { _ in ["v1", "apps"] }, none: "No apps.",
+                Table(
+                    "ID", .text("NAME"), "MAX DELEGATES", "EVENTS PER SECOND", "STORED BYTES", "MAX", .time("CREATED")),
+                row: {
+                    $0.cells(
+                        "id", "name", "max_delegates", "events_per_second", "stored_bytes", "max_stored_bytes",
+                        "created_at")
+                }),
             Command(
                 name: "show", summary: "show one app", arguments: [name], flags: Flags.client,
                 action: .run { call throws(CommandError) in
@@ -49,9 +55,11 @@ extension Command {
                 flags: [PortalLink.lifetime("it")] + Flags.client, action: .run(showLink)),
         ]))
 
-    static let audit = Command(
+    static let audit = listing(
         name: "audit", summary: "show who changed which delegate, key or app, newest first",
-        flags: Flags.list + Flags.client, action: .run(listChanges))
+        path: { _ in ["v1", "audit"] }, none: "Nothing was changed.",
+        Table(.time("TIME"), .text("ACTOR"), "ADDRESS", .text("ACTION"), .id("TARGET"), "APP"),
+        row: { $0.cells("time", "actor", "address", "action", "target", "app") })
 
     private static let name = Argument(name: "NAME", help: "The app: its name or, once it exists, its id.")
 
@@ -76,16 +84,6 @@ extension Command {
         }
     }
 
-    private static func listApps(_ call: Invocation) throws(CommandError) {
-        try Listing.print(
-            call, ["v1", "apps"], none: "No apps.",
-            Table("ID", .text("NAME"), "MAX DELEGATES", "EVENTS PER SECOND", "STORED BYTES", "MAX", .time("CREATED"))
-        ) {
-            $0.cells(
-                "id", "name", "max_delegates", "events_per_second", "stored_bytes", "max_stored_bytes", "created_at")
-        }
-    }
-
     private static func path(_ call: Invocation) throws(CommandError) -> [String] {
         ["v1", "apps", try ShortID.apps.resolve(call.arguments[0], call)]
     }
@@ -97,12 +95,5 @@ extension Command {
         let path = try path(call)
         _ = try client.send("GET", path)
         try link.print(client, app: path[2])
-    }
-
-    private static func listChanges(_ call: Invocation) throws(CommandError) {
-        try Listing.print(
-            call, ["v1", "audit"], none: "Nothing was changed.",
-            Table(.time("TIME"), .text("ACTOR"), "ADDRESS", .text("ACTION"), .id("TARGET"), "APP")
-        ) { $0.cells("time", "actor", "address", "action", "target", "app") }
     }
 }

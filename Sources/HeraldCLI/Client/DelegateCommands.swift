@@ -4,7 +4,7 @@ extension Command {
     static let delegates = Command(
         name: "delegates", summary: "list and change delegates: webhooks and other consumers of events",
         action: .group([
-            Command(
+            listing(
                 name: "list", summary: "list the delegates, newest first",
                 flags: [
                     Flag(
@@ -14,8 +14,10 @@ extension Command {
                         "status", "STATUS", "Only delegates with this status.",
                         values: ["active", "paused", "pending_verification", "failing", "disabled", "gone"]),
                     Flag("event", "TYPE", "Only delegates whose patterns match this type of event."),
-                ] + Flags.list + Flags.client,
-                examples: ["herald delegates list --status failing"], action: .run(DelegateCommands.list)),
+                ],
+                examples: ["herald delegates list --status failing"], path: { _ in ["v1", "delegates"] },
+                query: { $0.query("kind", "status", "event") }, none: "No delegates.",
+                Table("ID", "KIND", "STATUS", "LAG", .text("EVENTS"), .url("URL")), row: DelegateCommands.row),
             Command(
                 name: "add", summary: "register a webhook, or with --kind pull a delegate without a URL",
                 details: """
@@ -87,9 +89,12 @@ extension Command {
                 ] + Flags.client,
                 examples: ["herald delegates replay dlg_01M7YZ2J61B6WSJHG4TYRGWBTV --from 2026-11-21T11:50:00Z"],
                 action: .run(DelegateCommands.replay)),
-            Command(
+            listing(
                 name: "replays", summary: "list the replays of a delegate that have not ended, oldest first",
-                arguments: [delegateID], flags: Flags.list + Flags.client, action: .run(DelegateCommands.replays)),
+                arguments: [delegateID],
+                path: { call throws(CommandError) in try DelegateCommands.path(call, "replays") },
+                none: "No replays.", Table("ID", .time("BEGAN"), "PROGRESS", "EVENTS"),
+                row: DelegateCommands.replayRow),
             Command(
                 name: "end-replay", summary: "end a replay",
                 details: "Starts no more deliveries for it. Those that were started continue, with their retries.",
@@ -104,7 +109,7 @@ extension Command {
                     Flag("overlap", "SECONDS", "How long the old secret signs as well, 0 to 604800. Default: 86400."),
                     DelegateField.signature.flag, DelegateField.secretFile,
                 ] + Flags.client, action: .run(DelegateCommands.rotate)),
-            Command(
+            listing(
                 name: "attempts", summary: "list the newest attempts to call a delegate", arguments: [delegateID],
                 flags: [
                     Flag(
@@ -116,9 +121,14 @@ extension Command {
                         "since", "TIME",
                         "Only those that began at this time or later, such as 2h or 2026-01-31T12:00:00Z.", time: .past),
                     Flag("until", "TIME", "Only those that began at this time or before.", time: .past),
-                ] + Flags.list + Flags.client,
+                ],
                 examples: ["herald delegates attempts dlg_01M7YZ2J61B6WSJHG4TYRGWBTV --error timeout,5xx --since 1h"],
-                action: .run(DelegateCommands.attempts)),
+                path: { call throws(CommandError) in try DelegateCommands.path(call, "attempts") },
+                query: { call throws(CommandError) in
+                    try call.resources() + call.query("outcome", "error", "since", "until")
+                },
+                none: "No attempts.", AttemptRow.table(.id("EVENT")),
+                row: { AttemptRow.cells($0, about: $0.text("event")) }),
             Command(
                 name: "stats", summary: "show the backlog of a delegate, and the results and latency of its attempts",
                 arguments: [delegateID], flags: Flags.client, action: .run(DelegateCommands.stats)),
@@ -133,16 +143,10 @@ extension Command {
 }
 
 enum DelegateCommands {
-    static func list(_ call: Invocation) throws(CommandError) {
-        try Listing.print(
-            call, ["v1", "delegates"],
-            query: call.query("kind", "status", "event"),
-            none: "No delegates.", Table("ID", "KIND", "STATUS", "LAG", .text("EVENTS"), .url("URL"))
-        ) { delegate in
-            let lag = Table.Cell(delegate["lag"].map(events) ?? "")
-            return delegate.cells("id", "kind", "status") + [lag]
-                + delegate.cells("events", delegate["url"] == nil ? "description" : "url")
-        }
+    static func row(_ delegate: JSONValue) -> [Table.Cell] {
+        let lag = Table.Cell(delegate["lag"].map(events) ?? "")
+        return delegate.cells("id", "kind", "status") + [lag]
+            + delegate.cells("events", delegate["url"] == nil ? "description" : "url")
     }
 
     static func add(_ call: Invocation) throws(CommandError) {
@@ -235,15 +239,11 @@ enum DelegateCommands {
         ) { "\(words): \(events($0))\(isDry ? " (dry run)" : "")." }
     }
 
-    static func replays(_ call: Invocation) throws(CommandError) {
-        try Listing.print(
-            call, path(call, "replays"), none: "No replays.", Table("ID", .time("BEGAN"), "PROGRESS", "EVENTS")
-        ) { replay in
-            // The server chooses the number.
-            let progress = min(max(0, replay["progress"]?.double ?? 0), 1)
-            let percent = Int((progress * 100).rounded(.down))
-            return replay.cells("id", "created_at") + [Table.Cell("\(percent) %"), Table.Cell(events(replay))]
-        }
+    static func replayRow(_ replay: JSONValue) -> [Table.Cell] {
+        // The server chooses the number.
+        let progress = min(max(0, replay["progress"]?.double ?? 0), 1)
+        let percent = Int((progress * 100).rounded(.down))
+        return replay.cells("id", "created_at") + [Table.Cell("\(percent) %"), Table.Cell(events(replay))]
     }
 
     static func endReplay(_ call: Invocation) throws(CommandError) {
@@ -265,14 +265,6 @@ enum DelegateCommands {
             $0.member("secret", ifPresent: secret)
         }
         try Listing.show(call, "POST", path(call, "secret", "rotate"), body: body)
-    }
-
-    static func attempts(_ call: Invocation) throws(CommandError) {
-        try Listing.print(
-            call, path(call, "attempts"),
-            query: call.resources() + call.query("outcome", "error", "since", "until"),
-            none: "No attempts.", AttemptRow.table(.id("EVENT"))
-        ) { AttemptRow.cells($0, about: $0.text("event")) }
     }
 
     static func stats(_ call: Invocation) throws(CommandError) {

@@ -4,15 +4,21 @@ extension Command {
     static let deliveries = Command(
         name: "deliveries", summary: "list and count deliveries, repeat or cancel them",
         action: .group([
-            Command(
+            listing(
                 name: "list", summary: "list deliveries that wait, are exhausted, or were dropped",
                 details:
                     "Without --state: those that are retrying, exhausted or dropped.\nPending ones have no attempt yet, since a delegate "
                     + "is paused or slow.",
-                flags: filters("pending", "retrying", "delivered", "exhausted", "dropped")
-                    + Flags.list + Flags.client,
+                flags: filters("pending", "retrying", "delivered", "exhausted", "dropped"),
                 examples: ["herald deliveries list --since 1h --status exhausted --error timeout"],
-                action: .run(listDeliveries)),
+                path: { _ in ["v1", "deliveries"] }, query: conditions, none: "No such deliveries.",
+                Table(
+                    .id("EVENT"), .text("TYPE"), .id("DELEGATE").detail, "STATE", "TRIES", .text("LAST ERROR"),
+                    .time("NEXT"), .url("URL"), .text("REASON").detail),
+                row: { delivery in
+                    delivery.cells("event", "type", "delegate", "state", "attempts")
+                        + [Table.Cell(lastError(delivery))] + delivery.cells("next_attempt_at", "url", "reason")
+                }),
             Command(
                 name: "counts", summary: "count deliveries in one state by delegate",
                 details: "Without --state: those in the state exhausted.",
@@ -57,19 +63,6 @@ extension Command {
 
     /// The number of deliveries that one request changes: progress is shown after each.
     private static let changesPerRequest = 1_000
-
-    private static func listDeliveries(_ call: Invocation) throws(CommandError) {
-        try Listing.print(
-            call, ["v1", "deliveries"], query: conditions(call), none: "No such deliveries.",
-            Table(
-                .id("EVENT"), .text("TYPE"), .id("DELEGATE").detail, "STATE", "TRIES", .text("LAST ERROR"),
-                .time("NEXT"),
-                .url("URL"), .text("REASON").detail)
-        ) { delivery in
-            delivery.cells("event", "type", "delegate", "state", "attempts") + [Table.Cell(lastError(delivery))]
-                + delivery.cells("next_attempt_at", "url", "reason")
-        }
-    }
 
     /// The status of the last attempt, or why there was none.
     private static func lastError(_ delivery: JSONValue) -> String {

@@ -5,7 +5,7 @@ extension Command {
     static let events = Command(
         name: "events", summary: "read the log of events, and follow it",
         action: .group([
-            Command(
+            listing(
                 name: "list", summary: "list events, newest first",
                 flags: [
                     Flag("type", "TYPES", "An exact type, or a prefix such as auth.*; or several, with commas."),
@@ -21,12 +21,14 @@ extension Command {
                         "since", "TIME", "Not before this time: 2026-11-21T11:50:00Z, or 1h for an hour ago.",
                         time: .past),
                     Flag("until", "TIME", "At this time or before.", time: .past),
-                ] + Flags.list + Flags.client,
+                ],
                 examples: [
                     "herald events list --type 'auth.*' --json | jq .data.user",
                     "herald events list --since 36h --until 12h",
                 ],
-                action: .run(listEvents)),
+                path: { _ in ["v1", "events"] },
+                query: { $0.query("type", "subject", "since", "until", "filter", "delivery", "id-prefix") },
+                none: "No events.", EventRow.table, row: EventRow.cells),
             Command(
                 name: "feed", summary: "read the log forward, one page: for programs that keep their position",
                 details: """
@@ -61,13 +63,6 @@ extension Command {
         ]))
 
     static let eventID = Argument(name: "ID", help: "The event: evt_..., or the id that it was published with.")
-
-    private static func listEvents(_ call: Invocation) throws(CommandError) {
-        try Listing.print(
-            call, ["v1", "events"],
-            query: call.query("type", "subject", "since", "until", "filter", "delivery", "id-prefix"),
-            none: "No events.", EventRow.table, row: EventRow.cells)
-    }
 
     private static func readFeed(_ call: Invocation) throws(CommandError) {
         let after = try call.id("after", of: .events) ?? "now"

@@ -4,16 +4,13 @@ extension Command {
     static let eventTypes = Command(
         name: "event-types", summary: "describe the types of events, and check their data",
         action: .group([
-            Command(
-                name: "list", summary: "list the described types, by name", flags: Flags.list + Flags.client,
-                action: .run { call throws(CommandError) in
-                    try Listing.print(
-                        call, ["v1", "event-types"], none: "No types have a description.",
-                        Table(.text("TYPE"), "CHECK", "SCHEMA", .time("UPDATED"), .text("DESCRIPTION"))
-                    ) { type in
-                        let schema = Table.Cell(type["schema"]?.isNull == false ? "yes" : "no")
-                        return type.cells("type", "check") + [schema] + type.cells("updated_at", "description")
-                    }
+            listing(
+                name: "list", summary: "list the described types, by name", path: { _ in ["v1", "event-types"] },
+                none: "No types have a description.",
+                Table(.text("TYPE"), "CHECK", "SCHEMA", .time("UPDATED"), .text("DESCRIPTION")),
+                row: { type in
+                    let schema = Table.Cell(type["schema"]?.isNull == false ? "yes" : "no")
+                    return type.cells("type", "check") + [schema] + type.cells("updated_at", "description")
                 }),
             Command(
                 name: "show", summary: "show the description of a type", arguments: [type], flags: Flags.client,

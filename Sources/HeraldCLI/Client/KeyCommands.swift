@@ -22,9 +22,11 @@ extension Command {
                         time: .future),
                 ] + Flags.client, examples: ["herald keys create 'The shop' --scope publish"],
                 action: .run(createKey)),
-            Command(
+            listing(
                 name: "list", summary: "list keys, newest first, without the keys themselves",
-                flags: Flags.list + Flags.client, action: .run(listKeys)),
+                path: { _ in ["v1", "keys"] }, none: "No keys.",
+                Table("ID", .text("NAME"), .text("SCOPES"), .time("CREATED"), .time("EXPIRES"), .time("LAST USED")),
+                row: { $0.cells("id", "name", "scopes", "created_at", "expires_at", "last_used_at") }),
             Command(
                 name: "rotate", summary: "replace a key; the old one stays valid for a while", arguments: [id],
                 flags: [
@@ -55,13 +57,6 @@ extension Command {
             key.member("requests_per_second", ifPresent: limit)
         }
         try Listing.show(call, "POST", ["v1", "keys"], body: body)
-    }
-
-    private static func listKeys(_ call: Invocation) throws(CommandError) {
-        try Listing.print(
-            call, ["v1", "keys"], none: "No keys.",
-            Table("ID", .text("NAME"), .text("SCOPES"), .time("CREATED"), .time("EXPIRES"), .time("LAST USED"))
-        ) { $0.cells("id", "name", "scopes", "created_at", "expires_at", "last_used_at") }
     }
 
     private static func rotateKey(_ call: Invocation) throws(CommandError) {

@@ -2,9 +2,12 @@ import HeraldJSON
 
 /// Commands about pull delegates, within `herald delegates`.
 extension Command {
-    static let leases = Command(
+    static let leases = listing(
         name: "leases", summary: "list the leases of a pull delegate: the events that its workers have, newest first",
-        arguments: [delegateID], flags: Flags.list + Flags.client, action: .run(listLeases))
+        arguments: [delegateID],
+        path: { call throws(CommandError) in try DelegateCommands.path(call, "leases") }, none: "No leases.",
+        Table("LEASE", .time("BEGAN"), .time("EXPIRES"), "EVENTS"),
+        row: { $0.cells("lease", "created_at", "expires_at", "events") })
 
     static let endLease = Command(
         name: "end-lease", summary: "take a lease back: others get its events at once",
@@ -24,13 +27,6 @@ extension Command {
         ] + Flags.client,
         examples: ["herald delegates seek dlg_01M7YZ2J61B6WSJHG4TYRGWBTV --to 2h"],
         action: .run(movePosition))
-
-    private static func listLeases(_ call: Invocation) throws(CommandError) {
-        try Listing.print(
-            call, DelegateCommands.path(call, "leases"), none: "No leases.",
-            Table("LEASE", .time("BEGAN"), .time("EXPIRES"), "EVENTS")
-        ) { $0.cells("lease", "created_at", "expires_at", "events") }
-    }
 
     private static func releaseLease(_ call: Invocation) throws(CommandError) {
         let lease = call.arguments[1]

@@ -6,30 +6,6 @@ struct Listing {
 
     init(_ invocation: Invocation) { isJSON = invocation.has("json") }
 
-    /// - Parameter none: the text for an empty list.
-    static func print(
-        _ invocation: Invocation, _ path: [String], query: [(String, String?)] = [], none: String, _ table: Table,
-        row: (JSONValue) -> [Table.Cell]
-    ) throws(CommandError) {
-        let given = try invocation.number("limit", 1...1_000_000_000)
-        let listing = Listing(invocation)
-        var table = table.formed(invocation)
-        var count = 0
-        let hasMore = try APIClient(invocation).pages(
-            path, query: query, limit: invocation.has("all") ? nil : given ?? 50
-        ) { elements throws(CommandError) in
-            count += elements.count
-            if listing.isJSON {
-                for element in elements { try Output.line(json: element.bytes) }
-            } else if !elements.isEmpty {
-                try table.print(elements.map(row))
-            }
-        }
-        if count == 0 && !listing.isJSON { Output.message(none + "\n") }
-        // Who gives a limit expects that.
-        if hasMore && given == nil { Output.message("The first \(count). There are more: --all, or --limit NUMBER.\n") }
-    }
-
     /// Sends a request, and prints the resource of the response.
     static func show(
         _ invocation: Invocation, _ method: String, _ path: [String], query: [(String, String?)] = [],
@@ -78,6 +54,47 @@ struct Listing {
                 try Output.line(label + gap + Table.colored(cell.text, Output.usesColor ? cell.tone : .plain))
             }
         }
+    }
+}
+
+extension Command {
+    /// A command that prints a list, page by page.
+    /// - Parameters:
+    ///   - path: the path of the list in the API.
+    ///   - query: the parameters, besides those of the page.
+    ///   - none: the text for an empty list.
+    static func listing(
+        name: String, summary: String, details: String = "", arguments: [Argument] = [], flags: [Flag] = [],
+        examples: [String] = [], path: @escaping @Sendable (Invocation) throws(CommandError) -> [String],
+        query: @escaping @Sendable (Invocation) throws(CommandError) -> [(String, String?)] = { _ in [] },
+        none: String, _ table: @autoclosure @escaping @Sendable () -> Table,
+        row: @escaping @Sendable (JSONValue) -> [Table.Cell]
+    ) -> Command {
+        Command(
+            name: name, summary: summary, details: details, arguments: arguments,
+            flags: flags + Flags.list + Flags.client, examples: examples,
+            action: .run { call throws(CommandError) in
+                let (list, conditions) = (try path(call), try query(call))
+                let given = try call.number("limit", 1...1_000_000_000)
+                let isJSON = call.has("json")
+                var shown = table().formed(call)
+                var count = 0
+                let hasMore = try APIClient(call).pages(
+                    list, query: conditions, limit: call.has("all") ? nil : given ?? 50
+                ) { elements throws(CommandError) in
+                    count += elements.count
+                    if isJSON {
+                        for element in elements { try Output.line(json: element.bytes) }
+                    } else if !elements.isEmpty {
+                        try shown.print(elements.map(row))
+                    }
+                }
+                if count == 0 && !isJSON { Output.message(none + "\n") }
+                // Who gives a limit expects that.
+                if hasMore && given == nil {
+                    Output.message("The first \(count). There are more: --all, or --limit NUMBER.\n")
+                }
+            })
     }
 }
 

@@ -1,26 +1,18 @@
 import HeraldJSON
 
 extension Command {
-    static let scheduled = Command(
+    static let scheduled = listing(
         name: "scheduled", summary: "list the events that are published later, the earliest first",
-        flags: [Flag("subject", "SUBJECT", "Only events about this subject.")] + Flags.list + Flags.client,
-        examples: ["herald events scheduled --json | jq -r .deliver_at"],
-        action: .run { call throws(CommandError) in
-            try Listing.print(
-                call, ["v1", "events"], query: [("state", "scheduled"), ("subject", call["subject"])],
-                none: "No events.", EventRow.table
-            ) { EventRow.cells($0, time: $0.text("deliver_at")) }
-        })
+        flags: [Flag("subject", "SUBJECT", "Only events about this subject.")],
+        examples: ["herald events scheduled --json | jq -r .deliver_at"], path: { _ in ["v1", "events"] },
+        query: { [("state", "scheduled"), ("subject", $0["subject"])] }, none: "No events.", EventRow.table,
+        row: { EventRow.cells($0, time: $0.text("deliver_at")) })
 
-    static let refused = Command(
+    static let refused = listing(
         name: "refused", summary: "list the events from SQL that were committed and are not valid, newest first",
-        flags: Flags.list + Flags.client,
-        action: .run { call throws(CommandError) in
-            try Listing.print(
-                call, ["v1", "events"], query: [("state", "refused")], none: "No events.",
-                Table(.time("REFUSED"), "ID", .text("TYPE"), .text("SUBJECT"), .text("REASON"))
-            ) { $0.cells("refused_at", "id", "type", "subject", "reason") }
-        })
+        path: { _ in ["v1", "events"] }, query: { _ in [("state", "refused")] }, none: "No events.",
+        Table(.time("REFUSED"), "ID", .text("TYPE"), .text("SUBJECT"), .text("REASON")),
+        row: { $0.cells("refused_at", "id", "type", "subject", "reason") })
 
     static let reschedule = Command(
         name: "reschedule", summary: "change the time of a scheduled event", arguments: [eventID],
