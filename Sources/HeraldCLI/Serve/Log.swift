@@ -3,9 +3,11 @@ import HeraldJSON
 import HeraldRuntime
 import Synchronization
 
-/// Log lines for operators, on standard error or another descriptor: a constant message, and variable fields. Any
-/// thread; no thread waits for the reader of the log, because a separate thread writes it.
-struct Log: Sendable {
+/// Log lines for operators, on standard error or another descriptor: a constant message, and variable fields.
+///
+/// Any thread; no thread waits for the reader of the log, because a separate thread writes it. Beyond a bound, lines are dropped.
+/// It counts dropped lines, and lines that could not be written.
+final class Log: Sendable {
     enum Format: String, Sendable { case human, json }
 
     enum Level: Int, CaseIterable, Sendable {
@@ -16,14 +18,35 @@ struct Log: Sendable {
         static func named(_ name: String) -> Level? { allCases.first { $0.name == name } }
     }
 
-    private let thread: LogThread
+    static let maxWaiting = 1_000
+
+    private struct Queue {
+        var lines: [@Sendable () -> LogLine] = []
+        var leftOut = 0
+        var isEnded = false
+    }
+
+    /// The lowest one that is written.
+    private let level: Atomic<Int>
+    private let format: Format
+    private let descriptor: Int32
+    private let queue = Mutex(Queue())
+    private let wakeup: Wakeup
+    private let isDone: HeraldRuntime.Semaphore
+    private let thread = Mutex<Thread?>(nil)
 
     init(format: Format, level: Level, descriptor: Int32 = STDERR_FILENO) throws(SystemError) {
-        thread = try LogThread(format, level, descriptor)
+        self.level = Atomic(level.rawValue)
+        self.format = format
+        self.descriptor = descriptor
+        wakeup = try Wakeup()
+        isDone = try HeraldRuntime.Semaphore()
+        let started = try Thread(name: "log") { [self] in run() }
+        thread.withLock { $0 = started }
     }
 
     /// Lines below this level are dropped from now on. Any thread.
-    func set(_ level: Level) { thread.level.store(level.rawValue, ordering: .relaxed) }
+    func set(_ level: Level) { self.level.store(level.rawValue, ordering: .relaxed) }
 
     /// The variable parts, by name; `nil` values are omitted.
     typealias Fields = KeyValuePairs<String, String?>
@@ -32,21 +55,75 @@ struct Log: Sendable {
     func warning(_ message: StaticString, _ fields: Fields = [:]) { write(.warning, message) { fields } }
     func error(_ message: StaticString, _ fields: Fields = [:]) { write(.error, message) { fields } }
 
-    /// - Parameters:
-    ///   - fields: called on the log's thread, unless the line is dropped.
+    /// - Parameter fields: called on the log's thread, unless the line is dropped.
     func write(_ level: Level, _ message: StaticString, _ fields: @escaping @Sendable () -> Fields) {
-        if level.rawValue >= thread.level.load(ordering: .relaxed) { insist(level, message, fields) }
+        if level.rawValue >= self.level.load(ordering: .relaxed) { insist(level, message, fields) }
     }
 
     /// Like `write`, whatever the level.
     func insist(_ level: Level, _ message: StaticString, _ fields: @escaping @Sendable () -> Fields) {
         let now = Timestamp(milliseconds: Clock.system.wall())
-        thread.write { LogLine(time: now, level: level, message: message, fields: fields()) }
+        let line: @Sendable () -> LogLine = { LogLine(time: now, level: level, message: message, fields: fields()) }
+        let isFirst = queue.withLock { queue in
+            guard queue.lines.count < Self.maxWaiting else {
+                queue.leftOut += 1
+                return false
+            }
+            queue.lines.append(line)
+            return queue.lines.count == 1
+        }
+        if isFirst { wakeup.signal() }
     }
 
-    /// Writes pending lines. Returns afterwards, or after a second if the log is not read. Must be the last call; another one returns
+    /// Writes pending lines, and returns afterwards, or when nothing was read for a second. Must be the last call; another one returns
     /// at once.
-    func end() { thread.end() }
+    func end() {
+        queue.withLock { $0.isEnded = true }
+        wakeup.signal()
+        guard let thread = thread.withLock({ $0.take() }) else { return }
+        while !isDone.wait(milliseconds: 1000) {
+            // A write to a log that is not read never returns: such a thread is abandoned, a slow one is not.
+            if !canWrite { return }
+        }
+        thread.join()
+    }
+
+    private var canWrite: Bool {
+        var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        return poll(&entry, 1, 0) > 0
+    }
+
+    private func run() {
+        /// Lines that were dropped, or that the descriptor has not accepted.
+        var leftOut = 0
+        while true {
+            let batch = queue.withLock { queue in
+                defer {
+                    queue.lines = []
+                    queue.leftOut = 0
+                }
+                return queue
+            }
+            leftOut += batch.leftOut + batch.lines.count { !write($0()) }
+            if leftOut > 0, !batch.lines.isEmpty {
+                let now = Timestamp(milliseconds: Clock.system.wall())
+                let fields: Fields = ["lines": String(leftOut)]
+                // A full disk may have room later.
+                if write(LogLine(time: now, level: .warning, message: "log lines were left out", fields: fields)) {
+                    leftOut = 0
+                }
+            }
+            if batch.lines.isEmpty {
+                if batch.isEnded { break }
+                wakeup.wait()
+            }
+        }
+        isDone.signal()
+    }
+
+    /// Waits for the reader.
+    /// - Returns: `false` if the line is lost: the disk is full, or a pipe has no reader any more.
+    private func write(_ line: LogLine) -> Bool { Output.write(Array(line.text(format).utf8), to: descriptor) }
 }
 
 /// One line before formatting.

@@ -136,11 +136,11 @@ struct DelegateLogTests {
                 return [:]
             }
             hasBegun.wait()
-            for _ in 0..<LogThread.maxWaiting { log.info("next") }
+            for _ in 0..<Log.maxWaiting { log.info("next") }
             for _ in 0..<8 { log.info("never") }
             isFree.signal()
         }
-        #expect(written.count == LogThread.maxWaiting + 2)
+        #expect(written.count == Log.maxWaiting + 2)
         #expect(written.last?.hasSuffix("warning  log lines were left out  lines=8") == true)
         #expect(!written.contains { $0.hasSuffix("never") })
     }
