@@ -1,29 +1,12 @@
-protocol CommandLineFlag {
-    /// Without dashes.
-    var name: String { get }
-    /// One letter that may stand for the name, with one dash.
-    var letter: Character? { get }
-    var takesValue: Bool { get }
-    /// The usage text: `--limit NUMBER`.
-    var usage: String { get }
-    /// Must not be a flag: every user could see it in the list of processes.
-    var isSecret: Bool { get }
-}
-
-extension CommandLineFlag {
-    var letter: Character? { nil }
-    var isSecret: Bool { false }
-}
-
 /// Parses a command line: the one set of rules for all commands.
 ///
 /// A flag is `--name`, or `-n` with a letter; its value is the next word, or follows `=`. After `--` all words are
 /// arguments, and so is `-`.
 struct ArgumentReader {
-    enum Word<Flag> {
+    enum Word {
         case argument(String)
         /// With its value; empty if it takes none.
-        case flag(Flag, String)
+        case flag(Command.Flag, String)
     }
 
     enum Mistake: Error {
@@ -40,7 +23,7 @@ struct ArgumentReader {
     init(_ words: ArraySlice<String>) { rest = words }
 
     /// The next argument, or the next flag with its value; `nil` at the end.
-    mutating func next<Flag: CommandLineFlag>(of flags: [Flag]) throws(Mistake) -> Word<Flag>? {
+    mutating func next(of flags: [Command.Flag]) throws(Mistake) -> Word? {
         if !hasOnlyArguments, rest.first == "--" {
             rest.removeFirst()
             hasOnlyArguments = true
@@ -68,7 +51,7 @@ struct ArgumentReader {
 
     /// Reads the next word, with an error for the user.
     /// - Parameter command: the full name: `herald receiver`.
-    mutating func next<Flag: CommandLineFlag>(of flags: [Flag], command: String) throws(CommandError) -> Word<Flag>? {
+    mutating func next(of flags: [Command.Flag], command: String) throws(CommandError) -> Word? {
         do throws(Mistake) {
             return try next(of: flags)
         } catch {

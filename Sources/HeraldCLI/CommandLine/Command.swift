@@ -38,7 +38,8 @@ struct Command: Sendable {
         var usage: String { (isOptional ? "[\(name)]" : name) + (repeats ? "..." : "") }
     }
 
-    struct Flag: CommandLineFlag, Sendable {
+    struct Flag: Sendable {
+        /// Without dashes.
         let name: String
         /// The value's placeholder in the help; `nil` if it takes none.
         let placeholder: String?
@@ -47,14 +48,17 @@ struct Command: Sendable {
         let values: [String]
         /// The end of the error for a value that is not in `values`; `nil` if others are valid too.
         let rule: String?
+        /// One letter that may stand for the name, with one dash.
         let letter: Character?
         let time: TimeDirection?
         /// The name in the API, if it differs from the flag's.
         let member: String?
+        /// Must not be a flag: every user could see it in the list of processes.
+        let isSecret: Bool
 
         init(
             _ name: String, _ placeholder: String?, _ help: String, values: [String] = [], rule: String? = nil,
-            letter: Character? = nil, time: TimeDirection? = nil, member: String? = nil
+            letter: Character? = nil, time: TimeDirection? = nil, member: String? = nil, isSecret: Bool = false
         ) {
             self.name = name
             self.placeholder = placeholder
@@ -64,6 +68,7 @@ struct Command: Sendable {
             self.letter = letter
             self.time = time
             self.member = member
+            self.isSecret = isSecret
         }
 
         var takesValue: Bool { placeholder != nil }
@@ -74,6 +79,7 @@ struct Command: Sendable {
             throw CommandError("--\(name) is \"\(value)\", but must be \(rule).".printable())
         }
 
+        /// The usage text: `--limit NUMBER`.
         var usage: String { (letter.map { "-\($0), " } ?? "") + "--\(name)" + (placeholder.map { " \($0)" } ?? "") }
     }
 }

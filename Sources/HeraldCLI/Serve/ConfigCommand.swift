@@ -27,9 +27,7 @@ extension Command {
 
 extension Settings {
     /// The flags of `herald serve`, for commands that need its settings.
-    static let flags = Option.all.filter { !$0.isSecret }.map {
-        Command.Flag($0.name, $0.placeholder, $0.help)
-    }
+    static let flags = Option.all.filter { !$0.isSecret }.map(\.commandFlag)
 
     /// For the other commands, whose help does not repeat that of `herald serve`.
     static let flagsOfServe = flags.map {

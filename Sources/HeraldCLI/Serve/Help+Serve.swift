@@ -11,7 +11,7 @@ extension Help {
         for option in Option.all {
             text += """
 
-                  \(option.isSecret ? option.variable : option.usage)
+                  \(option.isSecret ? option.variable : option.commandFlag.usage)
                       \(option.help)
                       Default: \(option.defaultText). \
                 \(option.isSecret ? "In the environment or a file only." : "Environment: \(option.variable).")

@@ -5,7 +5,7 @@ import HeraldRuntime
 import HeraldWebhooks
 
 /// One setting: a flag of `herald serve`, and an environment variable. The flag wins.
-struct Option: CommandLineFlag, Sendable {
+struct Option: Sendable {
     /// Without dashes: `allow-networks`; the variable is `HERALD_ALLOW_NETWORKS`.
     let name: String
     let placeholder: String
@@ -32,8 +32,7 @@ struct Option: CommandLineFlag, Sendable {
         let allowed: String
     }
 
-    var takesValue: Bool { true }
-    var usage: String { "--\(name) \(placeholder)" }
+    var commandFlag: Command.Flag { Command.Flag(name, placeholder, help, isSecret: isSecret) }
 
     var variable: String { Self.variable(name) }
 

@@ -82,10 +82,11 @@ struct Settings {
         let options = Option.all
         var reader = ArgumentReader(arguments[...])
         var flags: [(option: Option, text: String)] = []
-        while let word = try Self.next(&reader, options) {
+        while let word = try Self.next(&reader) {
             switch word {
             case .argument(let text): throw .notAnOption(text)
-            case .flag(let option, let text): flags.append((option, text))
+            case .flag(let flag, let text):
+                for option in options where option.name == flag.name { flags.append((option, text)) }
             }
         }
         file = flags.last { $0.option.name == Option.config }?.text ?? environment[Option.variable(Option.config)]
@@ -196,11 +197,9 @@ struct Settings {
         }
     }
 
-    private static func next(
-        _ reader: inout ArgumentReader, _ options: [Option]
-    ) throws(SettingsError) -> ArgumentReader.Word<Option>? {
+    private static func next(_ reader: inout ArgumentReader) throws(SettingsError) -> ArgumentReader.Word? {
         do throws(ArgumentReader.Mistake) {
-            return try reader.next(of: options)
+            return try reader.next(of: Option.all.map(\.commandFlag))
         } catch {
             switch error {
             case .unknown(let name, let nearest): throw .unknown(name, suggestion: nearest)
