@@ -39,14 +39,17 @@ extension Option {
         return PublicURL(url.text)
     }
 
-    static func flag(_ text: String) throws(Disallowed) -> Bool {
-        guard let flag = ["true": true, "false": false][text] else { throw Disallowed(allowed: "true or false") }
-        return flag
+    /// The value of a text.
+    /// - Throws: the description of the valid texts, if there is no value.
+    static func valid<Value>(_ value: Value?, _ allowed: String) throws(Disallowed) -> Value {
+        guard let value else { throw Disallowed(allowed: allowed) }
+        return value
     }
 
+    static func flag(_ text: String) throws(Disallowed) -> Bool { try valid(Bool(text), "true or false") }
+
     static func file(_ text: String) throws(Disallowed) -> String {
-        guard !text.isEmpty else { throw Disallowed(allowed: "the path of a file") }
-        return text
+        try valid(text.isEmpty ? nil : text, "the path of a file")
     }
 
     static func readable(_ file: String) throws(Disallowed) -> String {
@@ -67,12 +70,9 @@ extension Option {
 
     static func hosts(_ text: String) throws(Disallowed) -> [HostRule] {
         try list(text).map { entry throws(Disallowed) in
-            guard let rule = HostRule(entry) else {
-                throw Disallowed(
-                    allowed: "host names separated by commas, such as hooks.example or *.example (\"\(entry)\" is none)"
-                )
-            }
-            return rule
+            try valid(
+                HostRule(entry),
+                "host names separated by commas, such as hooks.example or *.example (\"\(entry)\" is none)")
         }
     }
 
@@ -98,10 +98,7 @@ extension Option {
     }
 
     static func key(_ text: String) throws(Disallowed) -> MasterKey {
-        guard let key = try? MasterKey(text: text) else {
-            throw Disallowed(allowed: "32 bytes in base64, as `openssl rand -base64 32` prints them")
-        }
-        return key
+        try valid(try? MasterKey(text: text), "32 bytes in base64, as `openssl rand -base64 32` prints them")
     }
 
     private static let sizeUnits: [(name: String, bytes: Int64)] = [

@@ -67,17 +67,14 @@ extension Option {
             "listen", "HOST:PORT", standard.listen.description,
             "The address to listen on. With port 0 the system chooses a port; the line \"listening\" of the log names it."
         ) { text, settings throws(Disallowed) in
-            guard let endpoint = Endpoint(text) else {
-                throw Disallowed(allowed: "an address and a port, such as 127.0.0.1:8080, [::1]:8080 or 0.0.0.0:80")
-            }
-            settings.listen = endpoint
+            settings.listen = try valid(
+                Endpoint(text), "an address and a port, such as 127.0.0.1:8080, [::1]:8080 or 0.0.0.0:80")
         },
         Option(
             "data", "FOLDER", standard.data,
             "The folder of the database. Created if it is missing; one process uses it at a time."
         ) { text, settings throws(Disallowed) in
-            guard !text.isEmpty else { throw Disallowed(allowed: "the path of a folder") }
-            settings.data = text
+            settings.data = try valid(text.isEmpty ? nil : text, "the path of a folder")
         },
         Option(
             "store", "URL", "none: the data folder",
@@ -116,10 +113,7 @@ extension Option {
             "Hosts and delegates whose callbacks use another proxy, or none: hooks.internal=direct, dlg_...=http://other.example:3128, ..."
         ) { text, settings throws(Disallowed) in
             settings.callbackProxyOverrides = try list(text).map { entry throws(Disallowed) in
-                guard let override = ProxyRules.Override(entry) else {
-                    throw Disallowed(allowed: ProxyRules.Override.form)
-                }
-                return override
+                try valid(ProxyRules.Override(entry), ProxyRules.Override.form)
             }
         },
         Option(
@@ -251,10 +245,8 @@ extension Option {
             "backup-every", "DURATION", describe(duration: standard.backups.every),
             "The time between two backups: 30m, 12h, 1d, ..., at least 1m."
         ) { text, settings throws(Disallowed) in
-            guard let every = try? duration(text) else {
-                throw Disallowed(allowed: "at least 1m, a number with m, h or d, such as 12h or 1d")
-            }
-            settings.backups.every = every
+            settings.backups.every = try valid(
+                try? duration(text), "at least 1m, a number with m, h or d, such as 12h or 1d")
         },
         Option(
             "backup-keep", "NUMBER", String(standard.backups.keep),
@@ -262,10 +254,9 @@ extension Option {
         ) { text, settings throws(Disallowed) in settings.backups.keep = try number(text, 1...1000) },
         Option("source", "URI", standard.source, "The CloudEvents source of events that have none.") {
             text, settings throws(Disallowed) in
-            guard CurlSender.Configuration.isSource(text) else {
-                throw Disallowed(allowed: "a URI of 1 to 256 printable characters, such as https://shop.example/")
-            }
-            settings.source = text
+            settings.source = try valid(
+                CurlSender.Configuration.isSource(text) ? text : nil,
+                "a URI of 1 to 256 printable characters, such as https://shop.example/")
         },
         Option(
             "origin", "HOST", standard.origin,
@@ -312,15 +303,13 @@ extension Option {
             "log-format", "human|json", "human on a terminal, else json",
             "The format of log lines. They are written to standard error."
         ) { text, settings throws(Disallowed) in
-            guard let format = Log.Format(rawValue: text) else { throw Disallowed(allowed: "human or json") }
-            settings.logFormat = format
+            settings.logFormat = try valid(Log.Format(rawValue: text), "human or json")
         },
         Option(
             "log-level", "LEVEL", standard.logLevel.name,
             "The lowest level that is logged: debug, info, warning or error."
         ) { text, settings throws(Disallowed) in
-            guard let level = Log.Level.named(text) else { throw Disallowed(allowed: "debug, info, warning or error") }
-            settings.logLevel = level
+            settings.logLevel = try valid(Log.Level.named(text), "debug, info, warning or error")
         },
     ]
 
