@@ -10,9 +10,7 @@ extension Command {
         flags: [
             Flag("delegate", "ID", "Only attempts to call this delegate."),
             Flag("event", "ID", "Only attempts to deliver this event."),
-            Flag(
-                "outcome", "OUTCOME", "Only those with this result: succeeded, failed.",
-                values: ["succeeded", "failed"]),
+            Flags.outcome,
             Flag(
                 "after", "ID|earliest", "Begin in the past: after this attempt, or with the oldest one.",
                 member: "last_event_id"),

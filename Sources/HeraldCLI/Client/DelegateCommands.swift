@@ -17,7 +17,7 @@ extension Command {
                 ],
                 examples: ["herald delegates list --status failing"], path: { _ in ["v1", "delegates"] },
                 query: { $0.query("kind", "status", "event") }, none: "No delegates.",
-                Table("ID", "KIND", "STATUS", "LAG", .text("EVENTS"), .url("URL")), row: DelegateCommands.row),
+                Table("ID", "KIND", "STATUS", "LAG", .text("EVENTS"), .url("URL")), row: delegateRow),
             Command(
                 name: "add", summary: "register a webhook, or with --kind pull a delegate without a URL",
                 details: """
@@ -30,34 +30,35 @@ extension Command {
                     "herald delegates add https://example.com/hooks --events 'order.*,auth.logged_in'",
                     "herald delegates add --kind pull --events 'order.*'",
                     #"herald delegates add http://127.0.0.1:9000/ --filter '{"data": {"plan": ["pro"]}}'"#,
-                ], action: .run(DelegateCommands.add)),
+                ], action: .run(addDelegate)),
             Command(
                 name: "show", summary: "show one delegate", arguments: [delegateID], flags: Flags.client,
-                action: .run(DelegateCommands.show)),
+                action: .run { call throws(CommandError) in try Listing.show(call, "GET", delegatePath(call)) }),
             Command(
                 name: "change", summary: "change a webhook",
                 details: "Changes only the settings that you give. The value \"default\" resets one.",
                 arguments: [delegateID], flags: DelegateField.of(.change).map(\.flag) + Flags.client,
                 examples: ["herald delegates change dlg_01M7YZ2J61B6WSJHG4TYRGWBTV --rate-limit 10"],
-                action: .run(DelegateCommands.change)),
+                action: .run(changeDelegate)),
             Command(
                 name: "remove", summary: "remove delegates",
                 details: "Deliveries stop at once. An open one may still arrive.",
                 arguments: [Argument(name: "ID", help: "The delegates: dlg_...", isOptional: true, repeats: true)],
                 flags: [Flag("all", nil, "All webhooks and pull delegates."), Confirmation.flag] + Flags.client,
-                action: .run(DelegateCommands.remove)),
+                action: .run(removeDelegates)),
             Command(
                 name: "pause", summary: "stop deliveries to a delegate; it gets the events later",
-                arguments: [delegateID], flags: Flags.client, action: .run(DelegateCommands.pause)),
+                arguments: [delegateID], flags: Flags.client,
+                action: .run { call throws(CommandError) in try act(call, "pause") }),
             Command(
                 name: "resume", summary: "resume deliveries to a delegate", arguments: [delegateID],
-                flags: Flags.client, action: .run(DelegateCommands.resume)),
+                flags: Flags.client, action: .run { call throws(CommandError) in try act(call, "resume") }),
             Command(
                 name: "test", summary: "send an event to a webhook now and report the result",
                 details:
                     "Without --event and --type, it is a herald.test. Exits 0 if the receiver responds with 2xx, else 1.",
                 arguments: [delegateID], flags: Flags.sample + Flags.client,
-                action: .run(DelegateCommands.test)),
+                action: .run(testDelegate)),
             Command(
                 name: "preview", summary: "show the request that a webhook makes of an event; nothing is sent",
                 details: """
@@ -68,10 +69,10 @@ extension Command {
                 flags: Flags.sample + DelegateField.of(.registration).map(\.flag) + [DelegateField.secretFile]
                     + Flags.client,
                 examples: ["herald delegates preview https://hooks.slack.com/services/T0/B0/x --preset slack"],
-                action: .run(DelegateCommands.preview)),
+                action: .run(previewRequest)),
             Command(
                 name: "renew", summary: "renew the lease of a delegate", arguments: [delegateID], flags: Flags.client,
-                action: .run(DelegateCommands.renew)),
+                action: .run(renewLease)),
             Command(
                 name: "replay", summary: "send past events to a delegate again",
                 details: "New events are sent as well. Events that were delivered before may arrive again.",
@@ -88,34 +89,31 @@ extension Command {
                     Flags.dryRun,
                 ] + Flags.client,
                 examples: ["herald delegates replay dlg_01M7YZ2J61B6WSJHG4TYRGWBTV --from 2026-11-21T11:50:00Z"],
-                action: .run(DelegateCommands.replay)),
+                action: .run(replayEvents)),
             listing(
                 name: "replays", summary: "list the replays of a delegate that have not ended, oldest first",
                 arguments: [delegateID],
-                path: { call throws(CommandError) in try DelegateCommands.path(call, "replays") },
+                path: { call throws(CommandError) in try delegatePath(call, "replays") },
                 none: "No replays.", Table("ID", .time("BEGAN"), "PROGRESS", "EVENTS"),
-                row: DelegateCommands.replayRow),
+                row: replayRow),
             Command(
                 name: "end-replay", summary: "end a replay",
                 details: "Starts no more deliveries for it. Those that were started continue, with their retries.",
                 arguments: [
                     delegateID, Argument(name: "REPLAY", help: "The replay, as `herald delegates replays` lists it."),
                 ],
-                flags: Flags.client, action: .run(DelegateCommands.endReplay)),
+                flags: Flags.client, action: .run(finishReplay)),
             Command(
                 name: "rotate", summary: "replace the secret of a delegate",
                 details: "Prints the new secret. The old one signs as well for a while.", arguments: [delegateID],
                 flags: [
                     Flag("overlap", "SECONDS", "How long the old secret signs as well, 0 to 604800. Default: 86400."),
                     DelegateField.signature.flag, DelegateField.secretFile,
-                ] + Flags.client, action: .run(DelegateCommands.rotate)),
+                ] + Flags.client, action: .run(rotateSecret)),
             listing(
                 name: "attempts", summary: "list the newest attempts to call a delegate", arguments: [delegateID],
                 flags: [
-                    Flag(
-                        "outcome", "OUTCOME", "Only those with this result: succeeded, failed.",
-                        values: ["succeeded", "failed"]),
-                    Flag("event", "ID", "Only those about this event."),
+                    Flags.outcome, Flag("event", "ID", "Only those about this event."),
                     Flag("error", "ERRORS", "Only those that failed so: timeout, 503, 5xx; or several, with commas."),
                     Flag(
                         "since", "TIME",
@@ -123,7 +121,7 @@ extension Command {
                     Flag("until", "TIME", "Only those that began at this time or before.", time: .past),
                 ],
                 examples: ["herald delegates attempts dlg_01M7YZ2J61B6WSJHG4TYRGWBTV --error timeout,5xx --since 1h"],
-                path: { call throws(CommandError) in try DelegateCommands.path(call, "attempts") },
+                path: { call throws(CommandError) in try delegatePath(call, "attempts") },
                 query: { call throws(CommandError) in
                     try call.resources() + call.query("outcome", "error", "since", "until")
                 },
@@ -131,25 +129,23 @@ extension Command {
                 row: { AttemptRow.cells($0, about: $0.text("event")) }),
             Command(
                 name: "stats", summary: "show the backlog of a delegate, and the results and latency of its attempts",
-                arguments: [delegateID], flags: Flags.client, action: .run(DelegateCommands.stats)),
+                arguments: [delegateID], flags: Flags.client, action: .run(showStatistics)),
             Command(
                 name: "explain", summary: "explain whether a delegate gets an event, and if not, why",
                 arguments: [delegateID, Argument(name: "EVENT", help: "The event: evt_...")], flags: Flags.client,
-                action: .run(DelegateCommands.explain)),
+                action: .run(explainEvent)),
             leases, endLease, seek,
         ]))
 
     static let delegateID = Argument(name: "ID", help: "The delegate: dlg_...")
-}
 
-enum DelegateCommands {
-    static func row(_ delegate: JSONValue) -> [Table.Cell] {
-        let lag = Table.Cell(delegate["lag"].map(events) ?? "")
+    private static func delegateRow(_ delegate: JSONValue) -> [Table.Cell] {
+        let lag = Table.Cell(delegate["lag"].map(eventCount) ?? "")
         return delegate.cells("id", "kind", "status") + [lag]
             + delegate.cells("events", delegate["url"] == nil ? "description" : "url")
     }
 
-    static func add(_ call: Invocation) throws(CommandError) {
+    private static func addDelegate(_ call: Invocation) throws(CommandError) {
         let body = try DelegateField.body(call, .registration, url: call.arguments.first)
         let answer = try APIClient(call).send("POST", ["v1", "delegates"], body: body)
         let listing = Listing(call)
@@ -159,15 +155,11 @@ enum DelegateCommands {
         try listing.print(answer)
     }
 
-    static func show(_ call: Invocation) throws(CommandError) {
-        try Listing.show(call, "GET", path(call))
+    private static func changeDelegate(_ call: Invocation) throws(CommandError) {
+        try Listing.show(call, "PATCH", delegatePath(call), body: try DelegateField.body(call, .change))
     }
 
-    static func change(_ call: Invocation) throws(CommandError) {
-        try Listing.show(call, "PATCH", path(call), body: try DelegateField.body(call, .change))
-    }
-
-    static func remove(_ call: Invocation) throws(CommandError) {
+    private static func removeDelegates(_ call: Invocation) throws(CommandError) {
         let client = try APIClient(call)
         let listing = Listing(call)
         guard call.has("all") != !call.arguments.isEmpty else {
@@ -200,28 +192,25 @@ enum DelegateCommands {
         }
     }
 
-    static func pause(_ call: Invocation) throws(CommandError) { try act(call, "pause") }
-    static func resume(_ call: Invocation) throws(CommandError) { try act(call, "resume") }
-
     private static func act(_ call: Invocation, _ verb: String) throws(CommandError) {
-        try Listing.report(call, "POST", path(call, verb)) { "\($0.text("id")) is \($0.text("status"))." }
+        try Listing.report(call, "POST", delegatePath(call, verb)) { "\($0.text("id")) is \($0.text("status"))." }
     }
 
-    static func test(_ call: Invocation) throws(CommandError) {
-        let answer = try APIClient(call).send("POST", path(call, "test"), query: sample(call))
+    private static func testDelegate(_ call: Invocation) throws(CommandError) {
+        let answer = try APIClient(call).send("POST", delegatePath(call, "test"), query: sample(call))
         try Listing(call).print(answer)
         guard answer.json["outcome"]?.isString("succeeded") == true else {
             throw CommandError("", exitCode: ExitCode.refused)
         }
     }
 
-    static func renew(_ call: Invocation) throws(CommandError) {
-        try Listing.report(call, "POST", path(call, "renew")) {
+    private static func renewLease(_ call: Invocation) throws(CommandError) {
+        try Listing.report(call, "POST", delegatePath(call, "renew")) {
             "\($0.text("id")) stays until \($0.text("expires_at"))."
         }
     }
 
-    static func replay(_ call: Invocation) throws(CommandError) {
+    private static func replayEvents(_ call: Invocation) throws(CommandError) {
         guard let from = call["from"] else {
             throw CommandError("--from is missing: an event's id, a time, or earliest.")
         }
@@ -235,28 +224,28 @@ enum DelegateCommands {
         let isDry = call.has("dry-run")
         let words = call["only"] == "failed" ? "Deliveries to repeat" : "Events to send again"
         try Listing.report(
-            call, "POST", path(call, "replay"), query: [("dry_run", isDry ? "true" : nil)], body: body
-        ) { "\(words): \(events($0))\(isDry ? " (dry run)" : "")." }
+            call, "POST", delegatePath(call, "replay"), query: [("dry_run", isDry ? "true" : nil)], body: body
+        ) { "\(words): \(eventCount($0))\(isDry ? " (dry run)" : "")." }
     }
 
-    static func replayRow(_ replay: JSONValue) -> [Table.Cell] {
+    private static func replayRow(_ replay: JSONValue) -> [Table.Cell] {
         // The server chooses the number.
         let progress = min(max(0, replay["progress"]?.double ?? 0), 1)
         let percent = Int((progress * 100).rounded(.down))
-        return replay.cells("id", "created_at") + [Table.Cell("\(percent) %"), Table.Cell(events(replay))]
+        return replay.cells("id", "created_at") + [Table.Cell("\(percent) %"), Table.Cell(eventCount(replay))]
     }
 
-    static func endReplay(_ call: Invocation) throws(CommandError) {
+    private static func finishReplay(_ call: Invocation) throws(CommandError) {
         let replay = call.arguments[1]
-        try Listing.report(call, "DELETE", path(call, "replays", replay)) { _ in "Ended \(replay)." }
+        try Listing.report(call, "DELETE", delegatePath(call, "replays", replay)) { _ in "Ended \(replay)." }
     }
 
     /// The number of events still to be sent; `~` marks an estimate.
-    static func events(_ lag: JSONValue) -> String {
+    static func eventCount(_ lag: JSONValue) -> String {
         (lag["estimated"]?.bool == true ? "~" : "") + lag.text("events")
     }
 
-    static func rotate(_ call: Invocation) throws(CommandError) {
+    private static func rotateSecret(_ call: Invocation) throws(CommandError) {
         let overlap = try call.number("overlap", 0...604_800)
         let secret = try DelegateField.secret(call)
         let body = JSONWriter.document {
@@ -264,19 +253,19 @@ enum DelegateCommands {
             $0.member("signature", ifPresent: call["signature"])
             $0.member("secret", ifPresent: secret)
         }
-        try Listing.show(call, "POST", path(call, "secret", "rotate"), body: body)
+        try Listing.show(call, "POST", delegatePath(call, "secret", "rotate"), body: body)
     }
 
-    static func stats(_ call: Invocation) throws(CommandError) {
+    private static func showStatistics(_ call: Invocation) throws(CommandError) {
         try Listing.show(
-            call, "GET", path(call, "stats"),
+            call, "GET", delegatePath(call, "stats"),
             named: [
                 "last_hour": "attempts in the last hour", "last_day": "attempts in the last day",
                 "hours": "attempts by hour",
             ])
     }
 
-    static func preview(_ call: Invocation) throws(CommandError) {
+    private static func previewRequest(_ call: Invocation) throws(CommandError) {
         let target = call.arguments[0]
         let isURL = target.contains("://")
         if !isURL, let flag = DelegateField.registrationOnly.first(where: { call.has($0.name) }) {
@@ -288,7 +277,7 @@ enum DelegateCommands {
             ? try DelegateField.body(call, .registration, url: target)
             : hasChange ? try DelegateField.body(call, .change) : nil
         let answer = try APIClient(call).send(
-            "POST", isURL ? ["v1", "delegates", "preview"] : path(call, "preview"),
+            "POST", isURL ? ["v1", "delegates", "preview"] : delegatePath(call, "preview"),
             query: sample(call), body: body)
         if call.has("json") { return try Listing(call).print(answer) }
         let json = answer.json
@@ -306,9 +295,9 @@ enum DelegateCommands {
         return try call.resources() + call.query("type")
     }
 
-    static func explain(_ call: Invocation) throws(CommandError) {
+    private static func explainEvent(_ call: Invocation) throws(CommandError) {
         let event = try ShortID.events.resolve(call.arguments[1], call)
-        let answer = try APIClient(call).send("GET", path(call, "explain"), query: [("event", event)])
+        let answer = try APIClient(call).send("GET", delegatePath(call, "explain"), query: [("event", event)])
         if call.has("json") { return try Listing(call).print(answer) }
         let json = answer.json
         let words = json["matches"]?.bool == true ? "matches" : "does not match"
@@ -316,7 +305,7 @@ enum DelegateCommands {
         try Output.line(([words] + details).joined(separator: ": ").printable())
     }
 
-    static func path(_ call: Invocation, _ rest: String...) throws(CommandError) -> [String] {
+    static func delegatePath(_ call: Invocation, _ rest: String...) throws(CommandError) -> [String] {
         ["v1", "delegates", try ShortID.delegates.resolve(call.arguments[0], call)] + rest
     }
 }

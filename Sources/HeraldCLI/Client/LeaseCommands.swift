@@ -5,7 +5,7 @@ extension Command {
     static let leases = listing(
         name: "leases", summary: "list the leases of a pull delegate: the events that its workers have, newest first",
         arguments: [delegateID],
-        path: { call throws(CommandError) in try DelegateCommands.path(call, "leases") }, none: "No leases.",
+        path: { call throws(CommandError) in try delegatePath(call, "leases") }, none: "No leases.",
         Table("LEASE", .time("BEGAN"), .time("EXPIRES"), "EVENTS"),
         row: { $0.cells("lease", "created_at", "expires_at", "events") })
 
@@ -30,7 +30,7 @@ extension Command {
 
     private static func releaseLease(_ call: Invocation) throws(CommandError) {
         let lease = call.arguments[1]
-        try Listing.report(call, "DELETE", DelegateCommands.path(call, "leases", lease)) { _ in "Ended \(lease)." }
+        try Listing.report(call, "DELETE", delegatePath(call, "leases", lease)) { _ in "Ended \(lease)." }
     }
 
     private static func movePosition(_ call: Invocation) throws(CommandError) {
@@ -38,12 +38,12 @@ extension Command {
             throw CommandError("--to is missing: an event's id, a time, earliest, or now.")
         }
         let position = try ShortID.events.resolve(to, call)
-        let path = try DelegateCommands.path(call, "seek")
+        let path = try delegatePath(call, "seek")
         try Confirmation.ask(call, isNamed: true) {
             "Move the position of \(path[2]) to \(position), and end its leases?"
         }
         try Listing.report(call, "POST", path, body: JSONWriter.document { $0.member("to", position) }) {
-            "Moved. Matching events from there on: \(DelegateCommands.events($0))."
+            "Moved. Matching events from there on: \(eventCount($0))."
         }
     }
 }

@@ -27,6 +27,10 @@ enum Flags {
         "key-file", "FILE", "A file with the access key. Environment: HERALD_KEY_FILE, or the key itself as HERALD_KEY."
     )
 
+    /// The attempts of a list or stream.
+    static let outcome = Command.Flag(
+        "outcome", "OUTCOME", "Only those with this result: succeeded, failed.", values: ["succeeded", "failed"])
+
     /// The event of a preview or of a test call.
     static let sample = [
         Command.Flag("event", "ID", "An event that was published."),
