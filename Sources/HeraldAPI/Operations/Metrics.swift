@@ -177,16 +177,12 @@ struct Metrics: Sendable {
                 "herald_log_first_sequence", "The number of the oldest event that is kept.", .init(value: first))
         }
         if let removals = found({ try reader.removals() }) {
-            let samples = Removal.Part.allCases.flatMap { part in
-                Removal.Cause.allCases.map { cause in
-                    MetricsPage.Sample(
-                        ("what", part.rawValue), ("cause", cause.rawValue), value: removals.count(of: part, cause))
-                }
-            }
             page.counter(
                 "herald_retention_removed_total",
                 "What retention has removed since the database was made: events, attempts, and deliveries not made.",
-                samples)
+                removals.complete.map {
+                    .init(("what", $0.part.rawValue), ("cause", $0.cause.rawValue), value: $0.count)
+                })
         }
         if let sizes = found({ try reader.sizes() }) {
             page.gauge(

@@ -25,15 +25,8 @@ struct ProcessMetrics {
         }
     }
 
-    private struct Usage {
-        let cpuSeconds: Double
-        let threads: Int
-        let virtualBytes: Int
-        let residentBytes: Int
-    }
-
     /// From `/proc/self/stat`; `nil` if it does not exist.
-    private static func usage() -> Usage? {
+    private static func usage() -> (cpuSeconds: Double, threads: Int, virtualBytes: Int, residentBytes: Int)? {
         guard let file = fopen("/proc/self/stat", "r") else { return nil }
         defer { fclose(file) }
         var line: [CChar] = Array(repeating: 0, count: 1024)
@@ -47,9 +40,10 @@ struct ProcessMetrics {
         guard let user = field(14), let system = field(15), let threads = field(20), let virtual = field(23),
             let resident = field(24)
         else { return nil }
-        return Usage(
+        return (
             cpuSeconds: Double(user + system) / Double(sysconf(Int32(_SC_CLK_TCK))), threads: threads,
-            virtualBytes: virtual, residentBytes: resident * Int(getpagesize()))
+            virtualBytes: virtual, residentBytes: resident * Int(getpagesize())
+        )
     }
 
     private static func openDescriptors() -> Int? {

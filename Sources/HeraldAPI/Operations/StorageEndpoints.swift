@@ -27,16 +27,10 @@ struct StorageEndpoints: Sendable {
                 }
                 json.member("free_bytes", sizes.free)
                 json.member("log_bytes", sizes.log)
-                json.array("removed") { list in
-                    for part in Removal.Part.allCases {
-                        for cause in Removal.Cause.allCases {
-                            list.object {
-                                $0.member("what", part.rawValue)
-                                $0.member("cause", cause.rawValue)
-                                $0.member("count", removals.count(of: part, cause))
-                            }
-                        }
-                    }
+                json.array("removed", of: removals.complete) { removal, entry in
+                    entry.member("what", removal.part.rawValue)
+                    entry.member("cause", removal.cause.rawValue)
+                    entry.member("count", removal.count)
                 }
                 json.member("works", (try? hub.health()) != nil)
                 json.member("last_commit_at", time(hub.storage.lastCommit))
@@ -54,7 +48,12 @@ struct StorageEndpoints: Sendable {
 }
 
 extension [Removal] {
-    func count(of part: Removal.Part, _ cause: Removal.Cause) -> Int {
-        first { $0.part == part && $0.cause == cause }?.count ?? 0
+    /// One for each part and cause, also for those of which nothing was removed.
+    var complete: [Removal] {
+        Removal.Part.allCases.flatMap { part in
+            Removal.Cause.allCases.map { cause in
+                Removal(part, cause, count: first { $0.part == part && $0.cause == cause }?.count ?? 0)
+            }
+        }
     }
 }
