@@ -23,17 +23,14 @@ struct SystemEndpoints: Sendable {
             Route(.get, "/metrics", needs: .read, numbers),
             Route(.get, "/.well-known/jwks.json", needs: nil, takesQuery: true, keys),
             Route(.get, "/openapi.yaml", needs: nil, takesQuery: true) { call in
-                call.send(Response(status: 200, headers: [.init("Content-Type", "application/yaml")], body: yaml))
+                call.send(type: "application/yaml", yaml)
             },
             Route(.get, "/openapi.json", needs: nil, takesQuery: true) { call in call.send([], json) },
             Route(.get, "/problems/{name}", needs: nil) { call throws(Problem) in
                 guard let section = ProblemPage.sections[call.parameters[0]] else {
                     throw .notFound("There is no problem of this name.")
                 }
-                call.send(
-                    Response(
-                        status: 200, headers: [.init("Content-Type", "text/plain; charset=utf-8")],
-                        body: Array(section.utf8)))
+                call.send(type: "text/plain; charset=utf-8", Array(section.utf8))
             },
         ]
     }
@@ -59,10 +56,7 @@ struct SystemEndpoints: Sendable {
         guard isReader || principal.scopes.allow(.admin) else { throw .forbidden(.admin) }
         let format = MetricsPage.Format(accept: call.request.head.list(of: "Accept"))
         @Sendable func send(_ reader: (any StoreReader)?) {
-            call.send(
-                Response(
-                    status: 200, headers: [.init("Content-Type", format.contentType)],
-                    body: metrics.text(reader, format)))
+            call.send(type: format.contentType, metrics.text(reader, format))
         }
         // Monitoring must work even if too many other reads are waiting, or a shared store does not respond.
         let deadlines = hub.limitsReads ? call.admission.services.deadlines : nil
@@ -86,8 +80,7 @@ struct SystemEndpoints: Sendable {
         guard let app = hub.committed.apps.find(id), app.id == id else { throw .noApp(id) }
         try call.answer(from: hub, for: app.key) { _ in
             let body = keySets.body(of: app.key, hub.committed.registry, at: hub.clock.wall())
-            call.send(
-                Response(status: 200, headers: [.init("Content-Type", JSONWebKey.mediaType)], body: body))
+            call.send(type: JSONWebKey.mediaType, body)
         }
     }
 }

@@ -114,9 +114,9 @@ final class Call: Sendable {
         admission.route.errors(admission.services.counted(problem, from: request.peer), requestID)
     }
 
-    /// `application/json`.
-    func send(status: Int = 200, _ headers: [Response.Field] = [], _ body: [UInt8]) {
-        send(Response(status: status, headers: [.init("Content-Type", "application/json")] + headers, body: body))
+    /// - Parameter type: of the content.
+    func send(_ headers: [Response.Field] = [], type: String = "application/json", _ body: [UInt8]) {
+        send(Response(status: 200, headers: [.init("Content-Type", type)] + headers, body: body))
     }
 
     func send(status: Int = 200, _ headers: [Response.Field] = [], _ body: (inout JSONObjectWriter) -> Void) {
