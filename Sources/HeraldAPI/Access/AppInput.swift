@@ -29,13 +29,10 @@ struct AppInput {
         let given = Set(document.root.members.map(\.key))
         input.reader.add(read.problems.filter { given.contains(String($0.pointer.dropFirst())) })
         try input.reader.check()
-        let (patch, portal) = (read, input.portal)
         return { settings in
-            portal(&settings.portal)
-            if given.contains("name") { settings.name = patch.name }
-            if given.contains("max_delegates") { settings.maxDelegates = patch.maxDelegates }
-            if given.contains("events_per_second") { settings.eventsPerSecond = patch.eventsPerSecond }
-            if given.contains("max_stored_bytes") { settings.maxStoredBytes = patch.maxStoredBytes }
+            var input = AppInput(reader: FieldReader())
+            for (key, value) in document.root.members { input.read(key, value, into: &settings) }
+            input.portal(&settings.portal)
         }
     }
 
