@@ -118,23 +118,6 @@ extension Problem {
         detail: "The app default cannot be deleted or renamed.")
 
     /// - Parameter retryAfter: seconds.
-    static func rateLimited(_ limit: Int, retryAfter: Int) -> Problem {
-        Problem(
-            .rateLimited, status: 429,
-            detail: "This app may publish \(limit) events per second. Nothing was published; try again later.",
-            headers: [.init("Retry-After", String(retryAfter))])
-    }
-
-    /// - Parameter limit: bytes.
-    static func quotaExceeded(_ limit: Int64) -> Problem {
-        Problem(
-            .quotaExceeded, status: 409,
-            detail:
-                "The events of this app may take \(limit) bytes, and would take more. Nothing was published. There is room "
-                + "again when the oldest have left the log, or when its max_stored_bytes is raised.")
-    }
-
-    /// - Parameter retryAfter: seconds.
     static func tooManyRequests(_ limit: Int, retryAfter: Int) -> Problem {
         Problem(
             status: 429, name: "too-many-requests", title: "Too many requests",
@@ -172,15 +155,6 @@ extension Problem {
             detail: "This path responds with \(offered), which the Accept header excludes.")
     }
 
-    /// - Parameter id: the delegate that sends the same requests.
-    static func conflict(_ id: String) -> Problem {
-        Problem(
-            .conflict, status: 409,
-            detail: "The delegate \(id) sends the same requests to this URL for some of these events. Change it with "
-                + "PATCH /v1/delegates/\(id), or delete it first.",
-            items: [Item(place: .pointer("/url"), detail: "belongs to \(id)")])
-    }
-
     static func noDelegate(_ id: String) -> Problem { Problem(.noDelegate(id)) }
 
     static func noLease(_ id: String) -> Problem {
@@ -194,14 +168,6 @@ extension Problem {
     static let lastAdminKey = Problem(
         status: 409, name: "last-admin-key", title: "The last admin key cannot be removed",
         detail: "This would leave keys without one that has the scope admin. Create a key with the scope admin first.")
-
-    static func unverified(_ id: String) -> Problem {
-        Problem(
-            .unverified, status: 409,
-            detail:
-                "The delegate \(id) gets no callbacks before its receiver has agreed. Its status_reason shows the progress."
-        )
-    }
 
     /// - Parameter why: which limit is reached, and what to do.
     static func tooMany(_ why: String) -> Problem { Problem(.tooMany, status: 409, detail: why) }
@@ -269,12 +235,6 @@ extension Problem {
             + "50 ms at most. Nothing was done. Send fewer events at once, or less data; or make the schema, the pattern or "
             + "the filter simpler.")
 
-    static let idempotencyKeyReused = Problem(
-        .idempotencyKeyReused, status: 422,
-        detail: "This Idempotency-Key was used in the last 24 hours for a request with another path or body. "
-            + "Use a new key for a new request.",
-        items: [Item(place: .parameter("Idempotency-Key"), detail: "was used for another request")])
-
     static func unavailable(_ name: String, _ title: String, _ detail: String, retryAfter: Int = 1) -> Problem {
         Problem(
             status: 503, name: name, title: title, detail: detail, headers: [.init("Retry-After", String(retryAfter))])
@@ -324,16 +284,32 @@ extension Problem {
     init(_ error: HubError) {
         switch error {
         case .invalid(let errors): self = .invalid(errors)
-        case .urlTaken(let id): self = .conflict(id)
+        // The delegate that sends the same requests.
+        case .urlTaken(let id):
+            self.init(
+                .conflict, status: 409,
+                detail: "The delegate \(id) sends the same requests to this URL for some of these events. Change it "
+                    + "with PATCH /v1/delegates/\(id), or delete it first.",
+                items: [Item(place: .pointer("/url"), detail: "belongs to \(id)")])
         case .tooMany(let why): self = .tooMany(why)
         case .notFound(let what): self = .notFound(what)
         case .hasChanged: self = .preconditionFailed
         case .noLease(let id): self = .noLease(id)
-        case .unverified(let id): self = .unverified(id)
+        case .unverified(let id):
+            self.init(
+                .unverified, status: 409,
+                detail:
+                    "The delegate \(id) gets no callbacks before its receiver has agreed. Its status_reason shows the progress."
+            )
         case .eventDamaged(let id): self = .eventDamaged(id)
         case .budgetExceeded: self = .budgetExceeded
         case .noRandomness(let why): self = .unavailable(.noRandomness, why)
-        case .keyReused: self = .idempotencyKeyReused
+        case .keyReused:
+            self.init(
+                .idempotencyKeyReused, status: 422,
+                detail: "This Idempotency-Key was used in the last 24 hours for a request with another path or body. "
+                    + "Use a new key for a new request.",
+                items: [Item(place: .parameter("Idempotency-Key"), detail: "was used for another request")])
         case .busy:
             self = .unavailable(
                 .busy,
@@ -341,10 +317,19 @@ extension Problem {
         // Requests are not withdrawn.
         case .stopping, .cancelled: self = .unavailable(.stopping, "Nothing was done; try again in a second.")
         case .tooLarge(let limit): self = .bodyTooLarge(limit: limit)
-        case .rateLimited(let limit, let seconds): self = .rateLimited(limit, retryAfter: seconds)
-        case .quotaExceeded(let limit): self = .quotaExceeded(limit)
+        case .rateLimited(let limit, let seconds):
+            self.init(
+                .rateLimited, status: 429,
+                detail: "This app may publish \(limit) events per second. Nothing was published; try again later.",
+                headers: [.init("Retry-After", String(seconds))])
+        case .quotaExceeded(let limit):
+            self.init(
+                .quotaExceeded, status: 409,
+                detail:
+                    "The events of this app may take \(limit) bytes, and would take more. Nothing was published. There is "
+                    + "room again when the oldest have left the log, or when its max_stored_bytes is raised.")
         case .alreadyPublished, .leaseEnded, .delegatePaused, .wrongKind:
-            self = .init(error.problem, status: 409, detail: error.description)
+            self.init(error.problem, status: 409, detail: error.description)
         case .store(let error): self.init(error)
         }
     }
