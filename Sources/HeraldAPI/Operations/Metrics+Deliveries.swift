@@ -17,14 +17,14 @@ extension Metrics {
         page.counter(
             "herald_deliveries_missed_total",
             "Deliveries that were not made because the event was no longer in the log.",
-            .init(value: sum { $0.missed.load(ordering: .relaxed) } + hub.committed.pulls.count(of: .missed)))
+            sum { $0.missed.load(ordering: .relaxed) } + hub.committed.pulls.count(of: .missed))
         let failures = OutcomeMeaning.allCases.filter { $0 != .success }.map { meaning in
             (meaning: meaning, count: sum { $0.attempts(meaning) })
         }
         page.counter(
             "herald_requests_not_made_total",
             "Deliveries that ended because the recipe of the delegate makes no request of the event.",
-            .init(value: sum { $0.notMade.load(ordering: .relaxed) }))
+            sum { $0.notMade.load(ordering: .relaxed) })
         page.counter(
             "herald_attempts_total", "Attempts to deliver, by outcome.",
             .init(("outcome", "succeeded"), value: succeeded),
@@ -48,8 +48,7 @@ extension Metrics {
                 .init(("outcome", outcome.rawValue), value: hub.committed.pulls.count(of: outcome))
             })
         guard let reader, let leases = found({ try reader.countLeases() }) else { return }
-        page.gauge(
-            "herald_leases", "Leases of pulled events that are not settled, in the store.", .init(value: leases))
+        page.gauge("herald_leases", "Leases of pulled events that are not settled, in the store.", leases)
     }
 
     func writeLanes(_ page: inout MetricsPage, _ reader: (any StoreReader)?) {
@@ -71,20 +70,18 @@ extension Metrics {
         let counted =
             found({ try BacklogCounter(hub, reader).count(lanes) }) ?? (try? BacklogCounter(hub, nil).count(lanes))
         let survey = LaneMetrics(delegates, entries, counted ?? [:])
-        page.gauge("herald_log_last_sequence", "The number of the last event.", .init(value: head))
-        page.gauge(
-            "herald_pending_events", "Scheduled events, which are published later.",
-            .init(value: hub.committed.pending.total))
+        page.gauge("herald_log_last_sequence", "The number of the last event.", head)
+        page.gauge("herald_pending_events", "Scheduled events, which are published later.", hub.committed.pending.total)
         page.gauge(
             "herald_pending_late_seconds",
             "How late the next scheduled event is; 0 on a node that does not publish them.",
             .init(value: Double(hub.committed.pending.lateness(hub.clock.wall())) / 1000))
         page.counter(
             "herald_pending_refused_total", "Events that were committed, could not be published, and were put aside.",
-            .init(value: hub.committed.refused.count))
+            hub.committed.refused.count)
         page.gauge(
             "herald_routing_lag_events", "Events that a delivery loop has not taken up and recorded yet.",
-            .init(value: settled.map { max(0, head - $0) } ?? 0))
+            settled.map { max(0, head - $0) } ?? 0)
         page.gauge(
             "herald_delegates", "Delegates, by kind and status.",
             survey.byStatus { .init(("kind", "webhook"), ("status", $0), value: $1.delegates) } + survey.pullsByStatus
@@ -92,13 +89,9 @@ extension Metrics {
                     .init(("kind", "in_memory"), ("status", "active"), value: hub.inMemoryDelegates.count),
                     .init(("kind", "stream"), ("status", "active"), value: streams.count),
                 ])
-        page.gauge(
-            "herald_lanes_active", "Delegates with something in flight, behind, or waiting.",
-            .init(value: survey.activeLanes))
-        page.gauge("herald_deliveries_in_flight", "Attempts that are under way.", .init(value: survey.inFlight))
-        page.gauge(
-            "herald_deliveries_retrying", "Deliveries that wait for their next attempt.",
-            .init(value: survey.retrying))
+        page.gauge("herald_lanes_active", "Delegates with something in flight, behind, or waiting.", survey.activeLanes)
+        page.gauge("herald_deliveries_in_flight", "Attempts that are under way.", survey.inFlight)
+        page.gauge("herald_deliveries_retrying", "Deliveries that wait for their next attempt.", survey.retrying)
         page.gauge(
             "herald_delegates_limited",
             "Delegates with deliveries that are ready and may not start now, by what limits them.",

@@ -39,10 +39,10 @@ struct Metrics: Sendable {
         writeEvents(&page)
         page.counter(
             "herald_events_damaged_total", "Events whose bytes in the database are not those that were stored.",
-            .init(value: hub.damagedEvents.count))
+            hub.damagedEvents.count)
         page.gauge(
             "herald_damaged_rows", "Rows of the database that cannot be read, and were left out or replaced.",
-            .init(value: hub.damagedRows.count))
+            hub.damagedRows.count)
         writeCommits(&page)
         writeStorage(&page)
         writeQueues(&page)
@@ -51,14 +51,12 @@ struct Metrics: Sendable {
         writePulls(&page, reader)
         writeNodes(&page)
         if let reader { writeStore(&page, reader) }
-        page.counter(
-            "herald_wrong_keys_total", "Access keys and links that were not valid.",
-            .init(value: wrongKeys.count))
+        page.counter("herald_wrong_keys_total", "Access keys and links that were not valid.", wrongKeys.count)
         if let http = http() { write(http, &page) }
         page.counter(
             "herald_socket_watch_failures_total",
             "Sockets that epoll refused to watch. They are served when a timer expires.",
-            .init(value: EpollFailures.count))
+            EpollFailures.count)
         writeTraces(&page)
         process.write(&page)
         return page.bytes
@@ -90,7 +88,7 @@ struct Metrics: Sendable {
     private func writeStorage(_ page: inout MetricsPage) {
         page.gauge(
             "herald_storage_works", "1 while events can be stored, as /readyz says it; else 0.",
-            .init(value: (try? hub.health()) == nil ? 0 : 1))
+            (try? hub.health()) == nil ? 0 : 1)
         page.gauge(
             "herald_last_commit_timestamp_seconds",
             "When a transaction was last committed, since 1970 UTC; 0: none was since the start.",
@@ -98,10 +96,10 @@ struct Metrics: Sendable {
         page.counter(
             "herald_database_checkpoints_failed_total",
             "Times that the write-ahead log could not be copied into the database.",
-            .init(value: hub.storage.failedCheckpoints))
+            hub.storage.failedCheckpoints)
         page.counter(
             "herald_reads_failed_total", "Reads of the database that failed, such as at a damaged row or page.",
-            .init(value: hub.storage.failedReads))
+            hub.storage.failedReads)
         let largest = hub.committed.usage.largest ?? (app: .default, bytes: 0)
         page.gauge(
             "herald_log_largest_app_bytes", "What the app stores that stores most.",
@@ -114,24 +112,21 @@ struct Metrics: Sendable {
             "herald_last_backup_timestamp_seconds",
             "When the newest scheduled backup was begun, since 1970 UTC; 0: there is none.",
             .init(value: Double(backups?.last ?? 0) / 1000))
-        page.counter(
-            "herald_backups_failed_total", "Scheduled backups that failed.", .init(value: backups?.failures ?? 0))
+        page.counter("herald_backups_failed_total", "Scheduled backups that failed.", backups?.failures ?? 0)
     }
 
     private func writeQueues(_ page: inout MetricsPage) {
         let intake = hub.intakeDepth
-        page.gauge("herald_intake_events", "Events that wait to be committed.", .init(value: intake.events))
-        page.gauge("herald_intake_bytes", "Bytes of the events that wait to be committed.", .init(value: intake.bytes))
+        page.gauge("herald_intake_events", "Events that wait to be committed.", intake.events)
+        page.gauge("herald_intake_bytes", "Bytes of the events that wait to be committed.", intake.bytes)
         page.gauge(
             "herald_intake_events_limit", "Events that may wait before requests are refused with 503.",
-            .init(value: intake.maxEvents))
+            intake.maxEvents)
         page.gauge(
-            "herald_intake_bytes_limit", "Bytes that may wait before requests are refused with 503.",
-            .init(value: intake.maxBytes))
+            "herald_intake_bytes_limit", "Bytes that may wait before requests are refused with 503.", intake.maxBytes)
         page.counter(
-            "herald_intake_refused_total", "Requests refused with 503 because too much waited.",
-            .init(value: intake.refusals))
-        page.gauge("herald_reads_waiting", "Reads of the store that wait for a thread.", .init(value: hub.readsWaiting))
+            "herald_intake_refused_total", "Requests refused with 503 because too much waited.", intake.refusals)
+        page.gauge("herald_reads_waiting", "Reads of the store that wait for a thread.", hub.readsWaiting)
     }
 
     private func writeTraces(_ page: inout MetricsPage) {
@@ -140,25 +135,21 @@ struct Metrics: Sendable {
             "herald_spans_total",
             "Spans of traces: exported to the collector, or dropped, because too many waited or it refused them.",
             .init(("outcome", "exported"), value: spans.exported), .init(("outcome", "dropped"), value: spans.dropped))
-        page.gauge("herald_spans_waiting", "Spans of traces that wait for their export.", .init(value: spans.waiting))
+        page.gauge("herald_spans_waiting", "Spans of traces that wait for their export.", spans.waiting)
     }
 
     private func writeNodes(_ page: inout MetricsPage) {
         let node = hub.nodeMonitor
+        page.gauge("herald_nodes", "Nodes that share the store, at the last check of this one.", node.shards.nodes)
         page.gauge(
-            "herald_nodes", "Nodes that share the store, at the last check of this one.",
-            .init(value: node.shards.nodes))
-        page.gauge(
-            "herald_shards", "The shards of the delegates that this node has, of 64 in all.",
-            .init(value: node.shards.held.number))
+            "herald_shards", "The shards of the delegates that this node has, of 64 in all.", node.shards.held.number)
         page.counter(
             "herald_shards_moved_total",
             "Shards that this node has taken, released to others, and lost with its session.",
             ShardCounts.Move.allCases.map { .init(("direction", $0.rawValue), value: node.shards.count($0)) })
         page.gauge(
-            "herald_delivery_permitted",
-            "1 while attempts may start; 0 while this node has no contact with the store.",
-            .init(value: node.isPermitted ? 1 : 0))
+            "herald_delivery_permitted", "1 while attempts may start; 0 while this node has no contact with the store.",
+            node.isPermitted ? 1 : 0)
     }
 
     /// - Returns: `nil` if the read fails, which is counted and reported.
@@ -173,8 +164,7 @@ struct Metrics: Sendable {
 
     private func writeStore(_ page: inout MetricsPage, _ reader: any StoreReader) {
         if let first = found({ try reader.firstEvent() }) {
-            page.gauge(
-                "herald_log_first_sequence", "The number of the oldest event that is kept.", .init(value: first))
+            page.gauge("herald_log_first_sequence", "The number of the oldest event that is kept.", first)
         }
         if let removals = found({ try reader.removals() }) {
             page.counter(
@@ -186,33 +176,29 @@ struct Metrics: Sendable {
         }
         if let sizes = found({ try reader.sizes() }) {
             page.gauge(
-                "herald_database_size_bytes", "What the database holds; its write-ahead log comes on top.",
-                .init(value: sizes.used))
+                "herald_database_size_bytes", "What the database holds; its write-ahead log comes on top.", sizes.used)
             page.gauge(
                 "herald_database_part_bytes", "What the parts of the database take; that of attempts is an estimate.",
                 .init(("part", "events"), value: sizes.events), .init(("part", "attempts"), value: sizes.attempts),
                 .init(("part", "free"), value: sizes.free))
-            page.gauge(
-                "herald_database_log_bytes", "What the write-ahead log takes on disk.", .init(value: sizes.log))
+            page.gauge("herald_database_log_bytes", "What the write-ahead log takes on disk.", sizes.log)
         }
     }
 
     private func write(_ http: HTTPServerStatistics, _ page: inout MetricsPage) {
-        page.gauge("herald_http_connections", "Open connections.", .init(value: http.openConnections))
-        page.gauge("herald_http_streams", "Live streams that are open.", .init(value: http.openStreams))
+        page.gauge("herald_http_connections", "Open connections.", http.openConnections)
+        page.gauge("herald_http_streams", "Live streams that are open.", http.openStreams)
         page.counter(
             "herald_http_streams_cut_total", "Live streams that were ended because their client did not read.",
-            .init(value: http.cutStreams))
-        page.gauge(
-            "herald_http_requests_waiting", "Requests that wait for their response.", .init(value: http.waitingRequests)
-        )
+            http.cutStreams)
+        page.gauge("herald_http_requests_waiting", "Requests that wait for their response.", http.waitingRequests)
         page.counter(
             "herald_http_responses_total", "Responses, by class of their status.",
             .init(("class", "2xx"), value: http.answers2xx), .init(("class", "3xx"), value: http.answers3xx),
             .init(("class", "4xx"), value: http.answers4xx), .init(("class", "5xx"), value: http.answers5xx))
         page.counter(
             "herald_http_connections_expired_total", "Connections that were closed because they were too slow.",
-            .init(value: http.expiredConnections))
+            http.expiredConnections)
         page.counter(
             "herald_http_connections_refused_total",
             "Connections and requests refused for other connections of their address, and event streams put off.",

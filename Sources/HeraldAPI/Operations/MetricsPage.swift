@@ -55,6 +55,14 @@ struct MetricsPage {
 
     mutating func gauge(_ name: String, _ help: String, _ samples: [Sample]) { write(name, "gauge", help, samples) }
 
+    mutating func counter(_ name: String, _ help: String, _ value: some BinaryInteger) {
+        counter(name, help, [Sample(value: value)])
+    }
+
+    mutating func gauge(_ name: String, _ help: String, _ value: some BinaryInteger) {
+        gauge(name, help, [Sample(value: value)])
+    }
+
     mutating func histogram(_ name: String, _ help: String, _ histogram: Histogram.Snapshot) {
         header(name, "histogram", help)
         var total = 0

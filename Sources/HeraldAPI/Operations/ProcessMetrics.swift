@@ -12,16 +12,16 @@ struct ProcessMetrics {
         if let usage = Self.usage() {
             page.counter(
                 "process_cpu_seconds_total", "User and system time.", .init(value: usage.cpuSeconds))
-            page.gauge("process_resident_memory_bytes", "Resident memory.", .init(value: usage.residentBytes))
-            page.gauge("process_virtual_memory_bytes", "Virtual memory.", .init(value: usage.virtualBytes))
-            page.gauge("process_threads", "Threads of the operating system.", .init(value: usage.threads))
+            page.gauge("process_resident_memory_bytes", "Resident memory.", usage.residentBytes)
+            page.gauge("process_virtual_memory_bytes", "Virtual memory.", usage.virtualBytes)
+            page.gauge("process_threads", "Threads of the operating system.", usage.threads)
         }
         if let open = Self.openDescriptors() {
-            page.gauge("process_open_fds", "Open file descriptors.", .init(value: open))
+            page.gauge("process_open_fds", "Open file descriptors.", open)
         }
         var limit = rlimit()
         if getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 {
-            page.gauge("process_max_fds", "File descriptors that may be open.", .init(value: limit.rlim_cur))
+            page.gauge("process_max_fds", "File descriptors that may be open.", limit.rlim_cur)
         }
     }
 
