@@ -23,7 +23,8 @@ final class AdmittedCall: AdmittedRequest, Admission {
         let body = isLarge ? service.bodyRoom.part(request.body.count, of: app) : nil
         let call = Call(self, request, responder, requestID: service.newRequestID(), body: body)
         do throws(Problem) {
-            try check(request)
+            // The body may have arrived long after the headers.
+            if request.head.hasBody, route.needs != nil, !service.access.isValid(principal) { throw .unauthorized }
             // Here and not at the header section, so that the connection can stay open.
             try service.access.count(principal)
             if !isLarge { return try route.handle(call) }
@@ -45,11 +46,6 @@ final class AdmittedCall: AdmittedRequest, Admission {
             if isLarge, call.body == nil { throw .tooManyChecks }
             try route.handle(call)
         }
-    }
-
-    /// The body may have arrived long after the headers.
-    private func check(_ request: Request) throws(Problem) {
-        if request.head.hasBody, route.needs != nil, !service.access.isValid(principal) { throw .unauthorized }
     }
 }
 

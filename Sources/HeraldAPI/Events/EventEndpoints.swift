@@ -177,11 +177,10 @@ extension Query {
         } catch {
             guard case .invalid(let errors) = error else { throw Problem(error) }
             throw .validation(
-                errors.map { .init(place: .parameter("filter"), detail: ($0.pointer + " " + $0.detail).trimmed) })
+                errors.map { error in
+                    let place = error.pointer.isEmpty ? "" : error.pointer + " "
+                    return Problem.Item(place: .parameter("filter"), detail: place + error.detail)
+                })
         }
     }
-}
-
-extension String {
-    fileprivate var trimmed: String { String(drop { $0 == " " }) }
 }

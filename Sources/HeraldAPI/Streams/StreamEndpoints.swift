@@ -163,8 +163,10 @@ struct StreamEndpoints: Sendable {
     ) throws(Problem) -> EventStreams.Start? {
         let given = try query.value("last_event_id", "must be \(words), \"earliest\" or \"now\"") { find($0, call) }
         var start = given?.start
-        // An invalid id is treated like an id that is not in the log.
-        if let text = call.lastEventID { start = (find(text, call) ?? Self.unknown).start }
+        // A browser that reconnects sends the same URL and this header. An invalid id is treated like an id that is not in the log.
+        if let text = call.request.head.value(of: "Last-Event-ID"), !text.isEmpty {
+            start = (find(text, call) ?? Self.unknown).start
+        }
         return start
     }
 
@@ -180,13 +182,6 @@ struct StreamEndpoints: Sendable {
         let listener = Listener(
             streams, interest, start, agent: call.request.head.value(of: "User-Agent"), access, call.principal)
         if !call.responder.stream(head.headers, rules, group: call.app.rawValue, to: listener) { throw .tooManyStreams }
-    }
-}
-
-extension Call {
-    /// A browser that reconnects sends the same URL and, newer than its parameter, this header.
-    fileprivate var lastEventID: String? {
-        request.head.value(of: "Last-Event-ID").flatMap { $0.isEmpty ? nil : $0 }
     }
 }
 

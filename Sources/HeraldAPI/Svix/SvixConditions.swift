@@ -37,11 +37,9 @@ struct SvixConditions: Sendable {
 
     private static let classes: Set = [0, 100, 200, 300, 400, 500]
 
-    private var areOfEvents: Bool { !types.isEmpty || channel != nil }
-
     /// - Parameter event: `nil` if the log no longer has it, or if it is damaged.
     func match(_ event: Event?) -> Bool {
-        guard areOfEvents else { return true }
+        guard !types.isEmpty || channel != nil else { return true }
         guard let event else { return false }
         return (types.isEmpty || types.contains { $0 == .any || $0.matches(event.type) })
             && (channel.map(event.channels.contains) ?? true)

@@ -83,7 +83,8 @@ extension Problem {
     /// The part of the detail after its first colon.
     private var reason: String {
         let parts = (detail ?? "").split(separator: ": ", maxSplits: 1)
-        return parts.count == 2 ? ": " + parts[1].trimmingFullStop : ""
+        guard parts.count == 2 else { return "" }
+        return ": " + (parts[1].hasSuffix(".") ? parts[1].dropLast() : parts[1])
     }
 
     private var limit: String {
@@ -97,8 +98,4 @@ extension Command.Flag {
         let plain = name.replacing("-", with: "_")
         return member == self.member ?? plain || member == plain + "s" || member == plain + "_seconds"
     }
-}
-
-extension Substring {
-    fileprivate var trimmingFullStop: Substring { hasSuffix(".") ? dropLast() : self }
 }

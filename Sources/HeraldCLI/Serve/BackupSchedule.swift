@@ -94,7 +94,7 @@ final class BackupSchedule: Sendable {
         removePartial()
         do {
             let size = try Backup.make(of: data, to: path) { [self] _, _ in !state.withLock { $0.isStopped } }
-            removeOld()
+            for name in names.dropLast(plan.keep) { unlink("\(folder)/\(name)") }
             hub.storage.backups { $0?.last = started }
             log.info(
                 "backup made",
@@ -104,10 +104,6 @@ final class BackupSchedule: Sendable {
             if state.withLock({ $0.isStopped }) { return }
             report(CommandError(explaining: error).description, path, at: started)
         }
-    }
-
-    private func removeOld() {
-        for name in names.dropLast(plan.keep) { unlink("\(folder)/\(name)") }
     }
 
     /// Removes what a crash has left of earlier backups. Must be called while none is made.

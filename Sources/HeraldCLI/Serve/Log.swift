@@ -83,14 +83,10 @@ final class Log: Sendable {
         guard let thread = thread.withLock({ $0.take() }) else { return }
         while !isDone.wait(milliseconds: 1000) {
             // A write to a log that is not read never returns: such a thread is abandoned, a slow one is not.
-            if !canWrite { return }
+            var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+            if poll(&entry, 1, 0) <= 0 { return }
         }
         thread.join()
-    }
-
-    private var canWrite: Bool {
-        var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-        return poll(&entry, 1, 0) > 0
     }
 
     private func run() {

@@ -320,9 +320,8 @@ extension Endpoint: CustomStringConvertible {
         host.contains(":") && !host.hasPrefix("[") ? "[\(host)]:\(port)" : "\(host):\(port)"
     }
 
-    var isLoopback: Bool { host == "localhost" || IPAddress(host)?.isLoopbackAddress == true }
-}
-
-extension IPAddress {
-    fileprivate var isLoopbackAddress: Bool { description.hasPrefix("127.") || description == "::1" }
+    var isLoopback: Bool {
+        let address = IPAddress(host)?.description
+        return host == "localhost" || address?.hasPrefix("127.") == true || address == "::1"
+    }
 }
