@@ -35,20 +35,13 @@ extension AccessControl {
         let tokens = parts.filter { $0.hasPrefix(Self.parameter) }
         guard let token = tokens.first else { return nil }
         let query = parts.filter { part in !Self.unbound.contains { part.hasPrefix($0) } }.joined(separator: "&")
-        guard tokens.count == 1, let grant = grant(token.dropFirst(Self.parameter.count), head.path, query),
-            let principal = principal(of: grant)
+        guard tokens.count == 1,
+            let principal = principal(token: token.dropFirst(Self.parameter.count), head.path, query)
         else { throw .wrongKey }
         return principal
     }
 
-    private struct Grant {
-        let end: Int64
-        let app: AppKey
-        let origin: String
-        let session: [UInt8]?
-    }
-
-    private func grant(_ token: Substring, _ path: String, _ query: String) -> Grant? {
+    private func principal(token: Substring, _ path: String, _ query: String) -> Principal? {
         let halves = token.split(separator: ".", omittingEmptySubsequences: false)
         guard halves.count == 2, let bytes = Base64.decodeURLSafe(halves[0]), let code = Base64.decodeURLSafe(halves[1])
         else { return nil }
@@ -57,28 +50,22 @@ extension AccessControl {
             return nil
         }
         let fields = text.split(separator: ".", omittingEmptySubsequences: false)
-        guard fields.count == 4, let end = Int64(fields[0]), let app = Int64(fields[1]) else { return nil }
-        return Grant(
-            end: end, app: AppKey(rawValue: app), origin: String(fields[2]),
-            session: fields[3].isEmpty ? nil : Base64.decodeURLSafe(fields[3]))
-    }
-
-    private func principal(of grant: Grant) -> Principal? {
-        let now = hub.clock.wall()
-        guard now < grant.end, hub.committed.apps[grant.app] != nil else { return nil }
+        guard fields.count == 4, let end = Int64(fields[0]), let number = Int64(fields[1]) else { return nil }
+        let (app, origin, now) = (AppKey(rawValue: number), String(fields[2]), hub.clock.wall())
+        guard now < end, hub.committed.apps[app] != nil else { return nil }
         let found: Principal?
-        if let digest = grant.session {
+        if !fields[3].isEmpty, let digest = Base64.decodeURLSafe(fields[3]) {
             found = hub.committed.sessions.find(digest, at: now).flatMap { principal(of: $0) }
-        } else if grant.origin == Self.anonymousOrigin {
-            found = isRequired ? nil : Principal(identity: .anyone, app: grant.app, scopes: .all)
-        } else if grant.origin == operatorName {
+        } else if origin == Self.anonymousOrigin {
+            found = isRequired ? nil : Principal(identity: .anyone, app: app, scopes: .all)
+        } else if origin == operatorName {
             found = operatorPrincipal
         } else {
-            found = hub.committed.keys.entry(id: grant.origin).flatMap { principal($0) }
+            found = hub.committed.keys.entry(id: origin).flatMap { self.principal($0) }
         }
-        guard var principal = found, principal.scopes.allow(.read) else { return nil }
-        principal.expiresAt = min(grant.end, principal.expiresAt ?? .max)
-        return principal.reading(grant.app)
+        guard var reader = found, reader.scopes.allow(.read) else { return nil }
+        reader.expiresAt = min(end, reader.expiresAt ?? .max)
+        return reader.reading(app)
     }
 
     private func streamCode(_ grant: String, _ path: String, _ query: String) throws(CryptoError) -> [UInt8] {

@@ -29,7 +29,7 @@ final class PostEndpoint: Sendable {
         let head = call.request.head
         if head.query != nil, try call.query("dry_run").flag("dry_run") {
             // The response contains delegates.
-            try call.require(.read)
+            guard call.principal.scopes.allow(.read) else { throw .forbidden(.read) }
             return try explain(call)
         }
         // A server may ignore a preference (RFC 7240): so does one where too many wait already. With an idempotency key, the

@@ -217,12 +217,6 @@ final class Call: Sendable {
         }
     }
 
-    /// For a part of an operation that needs another scope than its route.
-    /// - Throws: 403.
-    func require(_ scope: Scope) throws(Problem) {
-        guard principal.scopes.allow(scope) else { throw .forbidden(scope) }
-    }
-
     /// The versions that the resource may have (RFC 9110, 13.1): those in `If-Match`, or the one of a resource that
     /// does not exist, with `If-None-Match: *`; `nil` for any.
     /// - Parameter absent: the version of a resource that does not exist.

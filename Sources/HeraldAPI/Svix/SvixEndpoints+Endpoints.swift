@@ -11,13 +11,17 @@ extension SvixEndpoints {
     var endpointRoutes: [Route] {
         [
             appRoute(.get, "/endpoint", .read, takesQuery: true, listEndpoints),
-            appRoute(.post, "/endpoint", .manage, createEndpoint),
+            appRoute(.post, "/endpoint", .manage) { call throws(Problem) in
+                try create(call, SvixEndpointInput(call.json(), isNew: true, isWhole: true))
+            },
             appRoute(.get, "/endpoint/{endpoint_id}", .read) { call throws(Problem) in
                 let delegate = try endpoint(call)
                 call.send { $0.svixMembers(of: delegate) }
             },
             appRoute(.put, "/endpoint/{endpoint_id}", .manage, putEndpoint),
-            appRoute(.patch, "/endpoint/{endpoint_id}", .manage, patchEndpoint),
+            appRoute(.patch, "/endpoint/{endpoint_id}", .manage) { call throws(Problem) in
+                try change(call, SvixEndpointInput(call.json(), isNew: false, isWhole: false), isWhole: false)
+            },
             appRoute(.delete, "/endpoint/{endpoint_id}", .manage) { call throws(Problem) in
                 try write(call, .remove(id: endpoint(call).id, ifVersion: nil)) { _ in Response(status: 204) }
             },
@@ -63,10 +67,6 @@ extension SvixEndpoints {
         call.send(shown, isDone: isDone, id: \.id) { $1.svixMembers(of: $0) }
     }
 
-    private func createEndpoint(_ call: Call) throws(Problem) {
-        try create(call, SvixEndpointInput(call.json(), isNew: true, isWhole: true))
-    }
-
     private func create(_ call: Call, _ input: SvixEndpointInput) throws(Problem) {
         let read: DelegateInput.Registration
         do throws(Problem) {
@@ -95,10 +95,6 @@ extension SvixEndpoints {
 
     private func replace(_ call: Call) throws(Problem) {
         try change(call, SvixEndpointInput(call.json(), isNew: false, isWhole: true), isWhole: true)
-    }
-
-    private func patchEndpoint(_ call: Call) throws(Problem) {
-        try change(call, SvixEndpointInput(call.json(), isNew: false, isWhole: false), isWhole: false)
     }
 
     private func change(_ call: Call, _ input: SvixEndpointInput, isWhole: Bool) throws(Problem) {
