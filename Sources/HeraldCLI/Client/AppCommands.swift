@@ -52,7 +52,15 @@ extension Command {
                 }),
             Command(
                 name: "link", summary: "create a link that opens the dashboard of an app", arguments: [name],
-                flags: [PortalLink.lifetime("it")] + Flags.client, action: .run(showLink)),
+                flags: [PortalLink.lifetime("it")] + Flags.client,
+                action: .run { call throws(CommandError) in
+                    let link = try PortalLink(call)
+                    let client = try APIClient(call)
+                    // Its error names the argument; that of the link names a field.
+                    let path = try path(call)
+                    _ = try client.send("GET", path)
+                    try link.print(client, app: path[2])
+                }),
         ]))
 
     static let audit = listing(
@@ -86,14 +94,5 @@ extension Command {
 
     private static func path(_ call: Invocation) throws(CommandError) -> [String] {
         ["v1", "apps", try ShortID.apps.resolve(call.arguments[0], call)]
-    }
-
-    private static func showLink(_ call: Invocation) throws(CommandError) {
-        let link = try PortalLink(call)
-        let client = try APIClient(call)
-        // Its error names the argument; that of the link names a field.
-        let path = try path(call)
-        _ = try client.send("GET", path)
-        try link.print(client, app: path[2])
     }
 }

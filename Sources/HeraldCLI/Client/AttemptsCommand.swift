@@ -17,14 +17,12 @@ extension Command {
             Flags.output,
         ] + Flags.client,
         examples: ["herald attempts --outcome failed", "herald attempts --json | jq .error"],
-        action: .run(followAttempts))
-
-    private static func followAttempts(_ call: Invocation) throws(CommandError) {
-        let printer = LivePrinter<JSONValue>(
-            call, try Interruption(), AttemptRow.table(.id("EVENT"), isLive: true).formed(call),
-            row: { AttemptRow.cells($0, about: $0.text("event"), isLive: true) }, json: { $0.bytes })
-        let filters = try call.resources() + call.query("outcome")
-        var live = LiveEvents(try APIClient(call), .attempts, filters: filters, after: call["after"])
-        try live.run { attempt throws(CommandError) in try printer.print([attempt]) }
-    }
+        action: .run { call throws(CommandError) in
+            let printer = LivePrinter<JSONValue>(
+                call, try Interruption(), AttemptRow.table(.id("EVENT"), isLive: true).formed(call),
+                row: { AttemptRow.cells($0, about: $0.text("event"), isLive: true) }, json: { $0.bytes })
+            let filters = try call.resources() + call.query("outcome")
+            var live = LiveEvents(try APIClient(call), .attempts, filters: filters, after: call["after"])
+            try live.run { attempt throws(CommandError) in try printer.print([attempt]) }
+        })
 }

@@ -39,7 +39,9 @@ extension Command {
                 details: "Changes only the settings that you give. The value \"default\" resets one.",
                 arguments: [delegateID], flags: DelegateField.of(.change).map(\.flag) + Flags.client,
                 examples: ["herald delegates change dlg_01M7YZ2J61B6WSJHG4TYRGWBTV --rate-limit 10"],
-                action: .run(changeDelegate)),
+                action: .run { call throws(CommandError) in
+                    try Listing.show(call, "PATCH", delegatePath(call), body: try DelegateField.body(call, .change))
+                }),
             Command(
                 name: "remove", summary: "remove delegates",
                 details: "Deliveries stop at once. An open one may still arrive.",
@@ -72,7 +74,11 @@ extension Command {
                 action: .run(previewRequest)),
             Command(
                 name: "renew", summary: "renew the lease of a delegate", arguments: [delegateID], flags: Flags.client,
-                action: .run(renewLease)),
+                action: .run { call throws(CommandError) in
+                    try Listing.report(call, "POST", delegatePath(call, "renew")) {
+                        "\($0.text("id")) stays until \($0.text("expires_at"))."
+                    }
+                }),
             Command(
                 name: "replay", summary: "send past events to a delegate again",
                 details: "New events are sent as well. Events that were delivered before may arrive again.",
@@ -102,7 +108,13 @@ extension Command {
                 arguments: [
                     delegateID, Argument(name: "REPLAY", help: "The replay, as `herald delegates replays` lists it."),
                 ],
-                flags: Flags.client, action: .run(finishReplay)),
+                flags: Flags.client,
+                action: .run { call throws(CommandError) in
+                    let replay = call.arguments[1]
+                    try Listing.report(call, "DELETE", delegatePath(call, "replays", replay)) { _ in
+                        "Ended \(replay)."
+                    }
+                }),
             Command(
                 name: "rotate", summary: "replace the secret of a delegate",
                 details: "Prints the new secret. The old one signs as well for a while.", arguments: [delegateID],
@@ -155,10 +167,6 @@ extension Command {
         try listing.print(answer)
     }
 
-    private static func changeDelegate(_ call: Invocation) throws(CommandError) {
-        try Listing.show(call, "PATCH", delegatePath(call), body: try DelegateField.body(call, .change))
-    }
-
     private static func removeDelegates(_ call: Invocation) throws(CommandError) {
         let client = try APIClient(call)
         let listing = Listing(call)
@@ -204,12 +212,6 @@ extension Command {
         }
     }
 
-    private static func renewLease(_ call: Invocation) throws(CommandError) {
-        try Listing.report(call, "POST", delegatePath(call, "renew")) {
-            "\($0.text("id")) stays until \($0.text("expires_at"))."
-        }
-    }
-
     private static func replayEvents(_ call: Invocation) throws(CommandError) {
         guard let from = call["from"] else {
             throw CommandError("--from is missing: an event's id, a time, or earliest.")
@@ -233,11 +235,6 @@ extension Command {
         let progress = min(max(0, replay["progress"]?.double ?? 0), 1)
         let percent = Int((progress * 100).rounded(.down))
         return replay.cells("id", "created_at") + [Table.Cell("\(percent) %"), Table.Cell(eventCount(replay))]
-    }
-
-    private static func finishReplay(_ call: Invocation) throws(CommandError) {
-        let replay = call.arguments[1]
-        try Listing.report(call, "DELETE", delegatePath(call, "replays", replay)) { _ in "Ended \(replay)." }
     }
 
     /// The number of events still to be sent; `~` marks an estimate.

@@ -58,7 +58,15 @@ extension Command {
                 arguments: [eventID],
                 flags: [
                     Flag("delegate", "ID", "Only to this delegate, also if it does not match.")
-                ] + Flags.client, action: .run(redeliverEvent)),
+                ] + Flags.client,
+                action: .run { call throws(CommandError) in
+                    let delegate = try call.id("delegate", of: .delegates)
+                    let body = JSONWriter.document { $0.member("delegate", ifPresent: delegate) }
+                    let id = try ShortID.events.resolve(call.arguments[0], call)
+                    try Listing.report(call, "POST", ["v1", "events", id, "redeliver"], body: body) {
+                        "Deliveries to repeat: \($0.text("deliveries"))."
+                    }
+                }),
             tail, scheduled, reschedule, cancel, refused,
         ]))
 
@@ -109,15 +117,6 @@ extension Command {
         }
         return event["attributes"]?["herald.erased"] == nil
             ? "No delegate matched." : "The event was erased, and with it what was known of its deliveries."
-    }
-
-    private static func redeliverEvent(_ call: Invocation) throws(CommandError) {
-        let delegate = try call.id("delegate", of: .delegates)
-        let body = JSONWriter.document { $0.member("delegate", ifPresent: delegate) }
-        let id = try ShortID.events.resolve(call.arguments[0], call)
-        try Listing.report(call, "POST", ["v1", "events", id, "redeliver"], body: body) {
-            "Deliveries to repeat: \($0.text("deliveries"))."
-        }
     }
 }
 

@@ -21,7 +21,18 @@ extension Command {
                         "expires-at", "TIME", "When it expires: 2027-11-21T00:00:00Z, or 90d for in 90 days.",
                         time: .future),
                 ] + Flags.client, examples: ["herald keys create 'The shop' --scope publish"],
-                action: .run(createKey)),
+                action: .run { call throws(CommandError) in
+                    let limit = try call.number("requests-per-second", 1...1_000_000)
+                    let delegate = try call.id("delegate", of: .delegates)
+                    let body = JSONWriter.document { key in
+                        key.member("name", call.arguments[0])
+                        key.member("scopes", call.list("scope") ?? [])
+                        key.member("delegate", ifPresent: delegate)
+                        key.member("expires_at", ifPresent: call["expires-at"])
+                        key.member("requests_per_second", ifPresent: limit)
+                    }
+                    try Listing.show(call, "POST", ["v1", "keys"], body: body)
+                }),
             listing(
                 name: "list", summary: "list keys, newest first, without the keys themselves",
                 path: { _ in ["v1", "keys"] }, none: "No keys.",
@@ -31,7 +42,13 @@ extension Command {
                 name: "rotate", summary: "replace a key; the old one stays valid for a while", arguments: [id],
                 flags: [
                     Flag("overlap", "SECONDS", "How long the old key stays valid, 0 to 604800. Default: 86400.")
-                ] + Flags.client, action: .run(rotateKey)),
+                ] + Flags.client,
+                action: .run { call throws(CommandError) in
+                    let overlap = try call.number("overlap", 0...604_800)
+                    let body = JSONWriter.document { $0.member("overlap_seconds", ifPresent: overlap) }
+                    let key = try ShortID.keys.resolve(call.arguments[0], call)
+                    try Listing.show(call, "POST", ["v1", "keys", key, "rotate"], body: body)
+                }),
             Command(
                 name: "revoke", summary: "end a key at once", arguments: [id],
                 flags: [Confirmation.flag] + Flags.client,
@@ -45,24 +62,4 @@ extension Command {
         ]))
 
     private static let id = Argument(name: "ID", help: "The key's id: key_...")
-
-    private static func createKey(_ call: Invocation) throws(CommandError) {
-        let limit = try call.number("requests-per-second", 1...1_000_000)
-        let delegate = try call.id("delegate", of: .delegates)
-        let body = JSONWriter.document { key in
-            key.member("name", call.arguments[0])
-            key.member("scopes", call.list("scope") ?? [])
-            key.member("delegate", ifPresent: delegate)
-            key.member("expires_at", ifPresent: call["expires-at"])
-            key.member("requests_per_second", ifPresent: limit)
-        }
-        try Listing.show(call, "POST", ["v1", "keys"], body: body)
-    }
-
-    private static func rotateKey(_ call: Invocation) throws(CommandError) {
-        let overlap = try call.number("overlap", 0...604_800)
-        let body = JSONWriter.document { $0.member("overlap_seconds", ifPresent: overlap) }
-        let key = try ShortID.keys.resolve(call.arguments[0], call)
-        try Listing.show(call, "POST", ["v1", "keys", key, "rotate"], body: body)
-    }
 }

@@ -13,7 +13,11 @@ extension Command {
         name: "end-lease", summary: "take a lease back: others get its events at once",
         details: "No attempt is counted. What the worker reports about these events from then on is refused.",
         arguments: [delegateID, Argument(name: "LEASE", help: "The lease: ls_...")],
-        flags: Flags.client, action: .run(releaseLease))
+        flags: Flags.client,
+        action: .run { call throws(CommandError) in
+            let lease = call.arguments[1]
+            try Listing.report(call, "DELETE", delegatePath(call, "leases", lease)) { _ in "Ended \(lease)." }
+        })
 
     static let seek = Command(
         name: "seek", summary: "move the position of a pull delegate: past events are pulled again, or skipped",
@@ -26,24 +30,17 @@ extension Command {
             Confirmation.flag,
         ] + Flags.client,
         examples: ["herald delegates seek dlg_01M7YZ2J61B6WSJHG4TYRGWBTV --to 2h"],
-        action: .run(movePosition))
-
-    private static func releaseLease(_ call: Invocation) throws(CommandError) {
-        let lease = call.arguments[1]
-        try Listing.report(call, "DELETE", delegatePath(call, "leases", lease)) { _ in "Ended \(lease)." }
-    }
-
-    private static func movePosition(_ call: Invocation) throws(CommandError) {
-        guard let to = call["to"] else {
-            throw CommandError("--to is missing: an event's id, a time, earliest, or now.")
-        }
-        let position = try ShortID.events.resolve(to, call)
-        let path = try delegatePath(call, "seek")
-        try Confirmation.ask(call, isNamed: true) {
-            "Move the position of \(path[2]) to \(position), and end its leases?"
-        }
-        try Listing.report(call, "POST", path, body: JSONWriter.document { $0.member("to", position) }) {
-            "Moved. Matching events from there on: \(eventCount($0))."
-        }
-    }
+        action: .run { call throws(CommandError) in
+            guard let to = call["to"] else {
+                throw CommandError("--to is missing: an event's id, a time, earliest, or now.")
+            }
+            let position = try ShortID.events.resolve(to, call)
+            let path = try delegatePath(call, "seek")
+            try Confirmation.ask(call, isNamed: true) {
+                "Move the position of \(path[2]) to \(position), and end its leases?"
+            }
+            try Listing.report(call, "POST", path, body: JSONWriter.document { $0.member("to", position) }) {
+                "Moved. Matching events from there on: \(eventCount($0))."
+            }
+        })
 }

@@ -22,7 +22,17 @@ extension Command {
     static let logout = Command(
         name: "logout", summary: "remove a stored server and its key",
         flags: [Flag("profile", "NAME", "The name of the profile. Default: default.")],
-        action: .run(logOut))
+        action: .run { call throws(CommandError) in
+            let name = try profileName(call)
+            let profiles = try ProfileFile.read()
+            guard let profile = profiles.first(where: { $0.name == name }) else {
+                throw CommandError(
+                    "There is no profile \"\(name)\" in \(ProfileFile.path).", exitCode: ExitCode.refused)
+            }
+            try ProfileFile.write(profiles.filter { $0.name != name })
+            let key = profile.key == nil ? "" : " Its key is still valid: `herald keys revoke` ends it."
+            try Output.line("Removed the profile \"\(name)\"." + key)
+        })
 
     static let open = Command(
         name: "open", summary: "print a link that opens the dashboard",
@@ -50,17 +60,6 @@ extension Command {
         let right =
             key == nil ? "without a key, which it does not require" : "app \(session.text("app")), scopes: \(scopes)"
         try Output.line("Stored \(client.server) as the profile \"\(name)\" (\(right)).".printable())
-    }
-
-    private static func logOut(_ call: Invocation) throws(CommandError) {
-        let name = try profileName(call)
-        let profiles = try ProfileFile.read()
-        guard let profile = profiles.first(where: { $0.name == name }) else {
-            throw CommandError("There is no profile \"\(name)\" in \(ProfileFile.path).", exitCode: ExitCode.refused)
-        }
-        try ProfileFile.write(profiles.filter { $0.name != name })
-        let key = profile.key == nil ? "" : " Its key is still valid: `herald keys revoke` ends it."
-        try Output.line("Removed the profile \"\(name)\"." + key)
     }
 
     private static func showLink(_ call: Invocation) throws(CommandError) {

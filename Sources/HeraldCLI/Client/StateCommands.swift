@@ -19,7 +19,18 @@ extension Command {
                 ],
                 flags: [Flag("if-changed", nil, "Publish only if the state is different.")] + Flags.client,
                 examples: ["herald state set idle", #"herald state set '{"authentication": "active"}'"#],
-                action: .run(setState)),
+                action: .run { call throws(CommandError) in
+                    let text = call.arguments[0]
+                    let isJSON = ["{", "\"", "@"].contains(where: text.hasPrefix)
+                    let state = isJSON ? try Input.json(text, "The state") : nil
+                    let body = JSONWriter.document {
+                        if let state { $0.member("state", state) } else { $0.member("state", text) }
+                    }
+                    try Listing.show(
+                        call, "PUT", ["v1", "app-state"],
+                        query: [("if_changed", call.has("if-changed") ? "true" : nil)], body: body
+                    )
+                }),
         ]))
 
     static let auth = Command(
@@ -43,18 +54,6 @@ extension Command {
         ]))
 
     private static let user = Argument(name: "USER", help: "The id of the user.")
-
-    private static func setState(_ call: Invocation) throws(CommandError) {
-        let text = call.arguments[0]
-        let isJSON = ["{", "\"", "@"].contains(where: text.hasPrefix)
-        let state = isJSON ? try Input.json(text, "The state") : nil
-        let body = JSONWriter.document {
-            if let state { $0.member("state", state) } else { $0.member("state", text) }
-        }
-        try Listing.show(
-            call, "PUT", ["v1", "app-state"], query: [("if_changed", call.has("if-changed") ? "true" : nil)], body: body
-        )
-    }
 
     private static func setStatus(_ call: Invocation, status: String) throws(CommandError) {
         let user = try call.json("user")
