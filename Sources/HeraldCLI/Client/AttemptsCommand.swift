@@ -18,8 +18,9 @@ extension Command {
         ] + Flags.client,
         examples: ["herald attempts --outcome failed", "herald attempts --json | jq .error"],
         action: .run { call throws(CommandError) in
-            let printer = LivePrinter<JSONValue>(
-                call, try Interruption(), AttemptRow.table(.id("EVENT"), isLive: true).formed(call),
+            var printer = LivePrinter<JSONValue>(
+                isJSON: call.has("json"), interruption: try Interruption(),
+                table: AttemptRow.table(.id("EVENT"), isLive: true).formed(call),
                 row: { AttemptRow.cells($0, about: $0.text("event"), isLive: true) }, json: { $0.bytes })
             let filters = try call.resources() + call.query("outcome")
             var live = LiveEvents(try APIClient(call), .attempts, filters: filters, after: call["after"])

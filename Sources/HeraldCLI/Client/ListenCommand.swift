@@ -52,21 +52,22 @@ extension Command {
             if let flag = ["secret", "secret-file"].first(where: call.has) {
                 throw CommandError("--\(flag) signs what is forwarded: --forward-to is missing.")
             }
-            let printer = try eventPrinter(call)
+            var printer = try eventPrinter(call)
             return try follow(call) { event throws(CommandError) in try printer.print([event]) }
         }
         let tally = ForwardingTally()
         let interruption = try Interruption { Output.message(tally.summary) }
         let forwarder = try Forwarder(call, tally)
         let table = Table("TIME", "EVENT", .text("TYPE"), "RESPONSE", "MS", .text("DETAIL"))
-        let printer = LivePrinter<Forwarder.Result>(call, interruption, table, row: { $0.row }, json: { $0.json })
+        var printer = LivePrinter<Forwarder.Result>(
+            isJSON: call.has("json"), interruption: interruption, table: table, row: { $0.row }, json: { $0.json })
         forwarder.introduce()
         try follow(call) { event throws(CommandError) in try printer.print([try forwarder.forward(event)]) }
     }
 
     private static func eventPrinter(_ call: Invocation) throws(CommandError) -> LivePrinter<JSONValue> {
         LivePrinter(
-            call, try Interruption(), EventRow.table,
+            isJSON: call.has("json"), interruption: try Interruption(), table: EventRow.table,
             row: { EventRow.cells($0, time: EventRow.clock($0.text("time"))) }, json: { $0.bytes })
     }
 
@@ -76,7 +77,7 @@ extension Command {
         if subject?.contains(",") == true {
             throw CommandError("Events about a subject with a comma can't be followed, only listed.")
         }
-        let printer = try eventPrinter(call)
+        var printer = try eventPrinter(call)
         let client = try APIClient(call)
         // The newest event of the log, so that there is no gap if no event matches.
         var newest: [JSONValue] = []
