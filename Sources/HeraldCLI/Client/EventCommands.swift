@@ -45,7 +45,19 @@ extension Command {
                     Flag("limit", "NUMBER", "At most so many events, 1 to 200. Default: 50."),
                 ] + Flags.client,
                 examples: ["herald events feed --after earliest --json | jq -r .next"],
-                action: .run(readFeed)),
+                action: .run { call throws(CommandError) in
+                    let after = try call.id("after", of: .events) ?? "now"
+                    let query = call.query("wait", "type", "subject", "limit") + [("after", after)]
+                    let answer = try APIClient(call).send("GET", ["v1", "events"], query: query)
+                    if call.has("json") { return try Output.line(json: answer.body) }
+                    let events = answer.json.list("data")
+                    var table = EventRow.table.formed(call)
+                    if !events.isEmpty { try table.print(events.map(EventRow.cells)) }
+                    if answer.json["truncated"]?.bool == true {
+                        Output.message("Events after the position were removed.\n")
+                    }
+                    Output.message("Next: --after \(answer.json.text("next").printable())\n")
+                }),
             Command(
                 name: "show", summary: "show one event, with its deliveries and their attempts",
                 arguments: [eventID], flags: [Flags.output] + Flags.client, action: .run(showEvent)),
@@ -71,18 +83,6 @@ extension Command {
         ]))
 
     static let eventID = Argument(name: "ID", help: "The event: evt_..., or the id that it was published with.")
-
-    private static func readFeed(_ call: Invocation) throws(CommandError) {
-        let after = try call.id("after", of: .events) ?? "now"
-        let query = call.query("wait", "type", "subject", "limit") + [("after", after)]
-        let answer = try APIClient(call).send("GET", ["v1", "events"], query: query)
-        if call.has("json") { return try Output.line(json: answer.body) }
-        let events = answer.json.list("data")
-        var table = EventRow.table.formed(call)
-        if !events.isEmpty { try table.print(events.map(EventRow.cells)) }
-        if answer.json["truncated"]?.bool == true { Output.message("Events after the position were removed.\n") }
-        Output.message("Next: --after \(answer.json.text("next").printable())\n")
-    }
 
     private static func showEvent(_ call: Invocation) throws(CommandError) {
         let listing = Listing(call)
