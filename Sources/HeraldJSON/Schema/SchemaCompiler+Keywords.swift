@@ -21,8 +21,7 @@ extension SchemaCompiler {
         case "const": return .oneOfValues([value])
         case "enum":
             if value.kind == .array { return .oneOfValues(Array(value.elements)) }
-            fail(place, "must be an array")
-            return nil
+            return refuse(place, "must be an array")
         case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf":
             return numberLimit(keyword, value, place).map(Assertion.number)
         case "minLength": return count(value, place).map(Assertion.minLength)
@@ -80,8 +79,7 @@ extension SchemaCompiler {
 
     private mutating func count(_ value: JSONValue, _ place: String) -> Int? {
         guard let number = value.number, number.isInteger, let double = value.double, double >= 0 else {
-            fail(place, "must be a whole number, 0 or more")
-            return nil
+            return refuse(place, "must be a whole number, 0 or more")
         }
         // No text is longer.
         return Int(min(double, 0x1p52))
@@ -90,25 +88,20 @@ extension SchemaCompiler {
     private mutating func strings(_ value: JSONValue, _ place: String) -> [String]? {
         let strings = value.elements.compactMap(\.string)
         guard value.kind == .array, strings.count == value.count else {
-            fail(place, "must be an array of strings")
-            return nil
+            return refuse(place, "must be an array of strings")
         }
         return strings
     }
 
     private mutating func subschemas(_ value: JSONValue, _ place: String) -> [Int]? {
         guard value.kind == .array, value.count > 0 else {
-            fail(place, "must be an array of at least one schema")
-            return nil
+            return refuse(place, "must be an array of at least one schema")
         }
         return value.elements.enumerated().map { node($1, at: "\(place)/\($0)") }
     }
 
     private mutating func subschemas(byKey value: JSONValue, _ place: String) -> [(key: String, node: Int)]? {
-        guard value.kind == .object else {
-            fail(place, "must be an object whose members are schemas")
-            return nil
-        }
+        guard value.kind == .object else { return refuse(place, "must be an object whose members are schemas") }
         return value.members.map { ($0.key, node($0.value, at: JSONPointer.child(place, $0.key))) }
     }
 
@@ -128,8 +121,7 @@ extension SchemaCompiler {
         var types: TypeSet = []
         for name in names {
             guard let type = TypeSet.names.first(where: { $0.name == name })?.type else {
-                fail(place, "must be one or several of " + TypeSet.names.map(\.name).joined(separator: ", "))
-                return nil
+                return refuse(place, "must be one or several of " + TypeSet.names.map(\.name).joined(separator: ", "))
             }
             types.insert(type)
         }
@@ -139,12 +131,10 @@ extension SchemaCompiler {
 
     private mutating func numberLimit(_ keyword: String, _ value: JSONValue, _ place: String) -> NumberLimit? {
         guard let kind = NumberLimit.Kind(rawValue: keyword), let number = value.number else {
-            fail(place, "must be a number")
-            return nil
+            return refuse(place, "must be a number")
         }
         if kind == .multipleOf, !number.isPositive || number.digitCount > JSONNumber.maxDivisorDigits {
-            fail(place, "must be more than 0 and have at most \(JSONNumber.maxDivisorDigits) digits")
-            return nil
+            return refuse(place, "must be more than 0 and have at most \(JSONNumber.maxDivisorDigits) digits")
         }
         return NumberLimit(
             kind: kind, number: number, text: String(decoding: value.bytes, as: UTF8.self).beginning,
@@ -191,8 +181,7 @@ extension SchemaCompiler {
                 case "dependentSchemas": "schemas"
                 default: "schemas or arrays of names"
                 }
-            fail(place, "must be an object whose members are \(contents)")
-            return nil
+            return refuse(place, "must be an object whose members are \(contents)")
         }
         return value.members.compactMap { key, value in
             let place = JSONPointer.child(place, key)
@@ -211,8 +200,7 @@ extension SchemaCompiler {
         if dialect.hasArraysOfItems {
             return .prefixItems(value.elements.enumerated().map { node($1, at: "\(place)/\($0)") })
         }
-        fail(place, "must be one schema; an array of schemas is prefixItems")
-        return nil
+        return refuse(place, "must be one schema; an array of schemas is prefixItems")
     }
 
     private mutating func contains(_ value: JSONValue, _ place: String, _ schema: JSONValue) -> Assertion? {

@@ -64,6 +64,11 @@ struct SchemaCompiler {
         if problems.count < Self.maxProblems { problems.append(.init(pointer, detail)) }
     }
 
+    mutating func refuse<Value>(_ pointer: String, _ detail: String) -> Value? {
+        fail(pointer, detail)
+        return nil
+    }
+
     /// Records a part of the schema that is accepted and not checked.
     mutating func leaveOut(_ pointer: String, _ reason: String) {
         budget.spend(20 + (pointer.utf8.count + reason.utf8.count) / 4)
@@ -134,8 +139,7 @@ struct SchemaCompiler {
 
     mutating func compilePattern(_ text: String, _ place: String) -> Pattern? {
         guard patternSize < Self.maxPatternSize else {
-            fail(place, "is not checked: the patterns before it use up the limit")
-            return nil
+            return refuse(place, "is not checked: the patterns before it use up the limit")
         }
         guard budget.spend(2 * text.utf8.count) else { return nil }
         do throws(PatternError) {
@@ -145,8 +149,7 @@ struct SchemaCompiler {
             return pattern
         } catch {
             patternSize += Pattern.maxSize
-            fail(place, "is not a pattern that can be checked: \(error.detail)")
-            return nil
+            return refuse(place, "is not a pattern that can be checked: \(error.detail)")
         }
     }
 
@@ -171,11 +174,10 @@ struct SchemaCompiler {
         if let location = resources.find(text, from: resource, &budget) { return location }
         // It may be in this schema: the search was given up.
         if budget.isSpent { return nil }
-        fail(
+        return refuse(
             place,
             "names \(text.beginning), which is not in this schema: references must point into it, such as "
                 + "\"#/$defs/address\"")
-        return nil
     }
 
     /// Refuses schemas that refer to themselves for the same value.

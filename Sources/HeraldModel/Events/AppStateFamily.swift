@@ -13,8 +13,7 @@ package enum AppStateFamily {
                 FieldError("/data/state", "is required, such as {\"data_retrieval\": \"success\"} or \"idle\""))
         }
         if data?["previous"] != nil {
-            errors.append(FieldError("/data/previous", "is added by the service and can't be given"))
-            return nil
+            return errors.refuse("/data/previous", "is added by the service and can't be given")
         }
         return state?.bytes
     }

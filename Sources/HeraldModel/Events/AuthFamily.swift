@@ -87,9 +87,8 @@ package enum AuthFamily {
         guard let id = value.string ?? value.integer.map(String.init), !id.isEmpty, id.utf8.count <= maxUserIDBytes,
             !id.hasNull
         else {
-            errors.append(
-                FieldError(pointer, "must be a string of 1 to \(maxUserIDBytes) bytes without U+0000, or an integer"))
-            return nil
+            return errors.refuse(
+                pointer, "must be a string of 1 to \(maxUserIDBytes) bytes without U+0000, or an integer")
         }
         return id
     }

@@ -40,10 +40,7 @@ package enum EventInput {
         _ value: JSONValue, as form: Form = .native, at pointer: String = "", _ context: Context,
         _ errors: inout [FieldError]
     ) -> EventDraft? {
-        guard value.kind == .object else {
-            errors.append(FieldError(pointer, "must be an object with a type"))
-            return nil
-        }
+        guard value.kind == .object else { return errors.refuse(pointer, "must be an object with a type") }
         var found: [FieldError] = []
         var type: String?
         var hasType = false
@@ -110,14 +107,8 @@ package enum EventInput {
     }
 
     private static func readType(_ value: JSONValue, _ errors: inout [FieldError]) -> String? {
-        guard let type = value.string else {
-            errors.append(FieldError("/type", "must be \(EventType.words)"))
-            return nil
-        }
-        if let problem = problem(ofType: type) {
-            errors.append(FieldError("/type", problem))
-            return nil
-        }
+        guard let type = value.string else { return errors.refuse("/type", "must be \(EventType.words)") }
+        if let problem = problem(ofType: type) { return errors.refuse("/type", problem) }
         return type
     }
 
@@ -131,8 +122,7 @@ package enum EventInput {
     private static func readSubject(_ value: JSONValue, _ errors: inout [FieldError]) -> String? {
         if value.isNull { return nil }
         guard let subject = value.string, problem(ofSubject: subject) == nil else {
-            errors.append(FieldError("/subject", Self.subjectWords))
-            return nil
+            return errors.refuse("/subject", Self.subjectWords)
         }
         return subject
     }
@@ -149,16 +139,14 @@ package enum EventInput {
 
     private static func readID(_ value: JSONValue, _ errors: inout [FieldError]) -> String? {
         guard let id = value.string, EventID.isValid(id) else {
-            errors.append(FieldError("/id", "must be \(EventID.words)"))
-            return nil
+            return errors.refuse("/id", "must be \(EventID.words)")
         }
         return id
     }
 
     private static func readTime(_ value: JSONValue, _ pointer: String, _ errors: inout [FieldError]) -> Int64? {
         guard let time = value.timestamp else {
-            errors.append(FieldError(pointer, "must be an RFC 3339 time, such as \"2026-01-31T12:00:00.000Z\""))
-            return nil
+            return errors.refuse(pointer, "must be an RFC 3339 time, such as \"2026-01-31T12:00:00.000Z\"")
         }
         return time.milliseconds
     }
@@ -168,8 +156,7 @@ package enum EventInput {
         if value.isNull { return nil }
         guard let time = readTime(value, "/deliver_at", &errors) else { return nil }
         guard time - now <= PublicationLimits.maxDelay else {
-            errors.append(FieldError("/deliver_at", PublicationLimits.delayWords))
-            return nil
+            return errors.refuse("/deliver_at", PublicationLimits.delayWords)
         }
         return time
     }

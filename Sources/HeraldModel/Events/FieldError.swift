@@ -25,6 +25,13 @@ public struct FieldError: Error, Hashable, Sendable {
 }
 
 extension [FieldError] {
+    /// Appends an error.
+    /// - Returns: `nil`, for functions that read a value.
+    package mutating func refuse<Value>(_ pointer: String, _ detail: String) -> Value? {
+        append(FieldError(pointer, detail))
+        return nil
+    }
+
     /// One line for each field: its pointer and the error.
     package var text: String {
         map { "\($0.pointer.isEmpty ? "The whole" : $0.pointer) \($0.detail)" }.joined(separator: "\n")

@@ -125,8 +125,7 @@ package struct RecipePlan: Sendable {
         _ value: JSONValue, _ use: TextTemplate.Use, _ pointer: String, _ errors: inout [FieldError]
     ) -> TextTemplate? {
         guard let text = value.string else {
-            errors.append(FieldError(pointer, "must be a text, which may have placeholders such as {{ type }}"))
-            return nil
+            return errors.refuse(pointer, "must be a text, which may have placeholders such as {{ type }}")
         }
         do {
             return try TextTemplate(text, for: use, at: pointer)
@@ -205,11 +204,8 @@ package struct RecipePlan: Sendable {
         if value.isString("standard") { return .standard }
         if let name = value.string {
             if let scheme = Scheme.preset(name) { return .scheme(scheme) }
-            errors.append(
-                FieldError(
-                    pointer,
-                    "is not the name of a scheme; names are: \(Scheme.presetNames.joined(separator: ", "))"))
-            return nil
+            return errors.refuse(
+                pointer, "is not the name of a scheme; names are: \(Scheme.presetNames.joined(separator: ", "))")
         }
         return Scheme(value, at: pointer, &errors).map { .scheme($0) }
     }
@@ -221,9 +217,7 @@ package struct RecipePlan: Sendable {
         guard value.kind == .object, value.count > 0,
             value.members.allSatisfy({ ["status", "body", "$or"].contains($0.key) })
         else {
-            errors.append(
-                FieldError(pointer, "must be a filter on status and body, such as {\"body\": {\"ok\": [true]}}"))
-            return nil
+            return errors.refuse(pointer, "must be a filter on status and body, such as {\"body\": {\"ok\": [true]}}")
         }
         var json = JSONWriter()
         json.object { $0.member("data", value) }

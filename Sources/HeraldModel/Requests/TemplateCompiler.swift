@@ -24,6 +24,11 @@ struct TemplateCompiler {
         if errors.count < FieldError.maxReported { errors.append(FieldError(pointer, detail)) }
     }
 
+    private mutating func refuse<Value>(_ pointer: String, _ detail: String) -> Value? {
+        fail(pointer, detail)
+        return nil
+    }
+
     private static let null = TemplateNode.constant(Array("null".utf8))
 
     private static func constant(_ value: JSONValue) -> TemplateNode {
@@ -59,8 +64,7 @@ struct TemplateCompiler {
             if pieces.count == 1, case .value(let expression) = pieces[0] { return .value(expression, at: pointer) }
             return .text(pieces, at: pointer)
         } catch {
-            fail(pointer, error.detail)
-            return Self.null
+            return refuse(pointer, error.detail) ?? Self.null
         }
     }
 
@@ -132,15 +136,11 @@ struct TemplateCompiler {
 
     private mutating func path(_ value: JSONValue, _ pointer: String) -> TemplatePath? {
         nodes += 1
-        guard let text = value.string else {
-            fail(pointer, "must be a path such as \"data.items\"")
-            return nil
-        }
+        guard let text = value.string else { return refuse(pointer, "must be a path such as \"data.items\"") }
         do throws(TemplateSyntaxError) {
             return try TemplateParser.path(text, scope)
         } catch {
-            fail(pointer, error.detail)
-            return nil
+            return refuse(pointer, error.detail)
         }
     }
 
@@ -150,8 +150,7 @@ struct TemplateCompiler {
         nodes += value.count
         let names = value.elements.compactMap(\.string)
         guard value.kind == .array, !names.isEmpty, names.count == value.count else {
-            fail(pointer, "must be an array of names of members")
-            return nil
+            return refuse(pointer, "must be an array of names of members")
         }
         return Set(names.map(ExactText.init))
     }
@@ -190,8 +189,7 @@ struct TemplateCompiler {
 
     private mutating func merge(_ argument: JSONValue, _ path: String, depth: Int) -> TemplateNode {
         guard argument.kind == .array, argument.count > 0 else {
-            fail(path, "must be an array of objects")
-            return Self.null
+            return refuse(path, "must be an array of objects") ?? Self.null
         }
         var parts: [TemplateNode] = []
         for (index, element) in argument.elements.enumerated() {

@@ -55,9 +55,7 @@ public final class ContentFilter: Sendable {
     )? {
         let text = JSONWriter.document(of: CompactJSON(value, sortsMembers: true))
         guard text.count <= Self.maxBytes else {
-            errors.append(
-                FieldError("", "must have at most \(Self.maxBytes) bytes without white space, not \(text.count)"))
-            return nil
+            return errors.refuse("", "must have at most \(Self.maxBytes) bytes without white space, not \(text.count)")
         }
         var compiler = FilterCompiler()
         let fields = compiler.compile(value)

@@ -8,13 +8,9 @@ extension FilterCompiler {
 
     mutating func condition(_ value: JSONValue, _ pointer: String) -> FilterCondition? {
         if let scalar = scalar(value) { return scalar }
-        guard value.kind == .object else {
-            fail(pointer, "must be a value or a condition, not an array")
-            return nil
-        }
+        guard value.kind == .object else { return refuse(pointer, "must be a value or a condition, not an array") }
         guard let (name, operand) = onlyMember(value) else {
-            fail(pointer, "must be an object with one of \(Self.operators.joined(separator: ", "))")
-            return nil
+            return refuse(pointer, "must be an object with one of \(Self.operators.joined(separator: ", "))")
         }
         let path = JSONPointer.child(pointer, name)
         switch name {
@@ -25,8 +21,7 @@ extension FilterCompiler {
         case "exists": return exists(operand, path)
         case "anything-but": return anythingBut(operand, path)
         default:
-            fail(path, "is not a condition; conditions are: \(Self.operators.joined(separator: ", "))")
-            return nil
+            return refuse(path, "is not a condition; conditions are: \(Self.operators.joined(separator: ", "))")
         }
     }
 
@@ -54,10 +49,7 @@ extension FilterCompiler {
 
     private mutating func text(_ name: String, _ operand: JSONValue, _ pointer: String) -> FilterCondition? {
         leaves += 1
-        guard let text = operand.string else {
-            fail(pointer, "must be a string")
-            return nil
-        }
+        guard let text = operand.string else { return refuse(pointer, "must be a string") }
         let literal = Self.json(operand)
         switch name {
         case "prefix":
@@ -67,10 +59,7 @@ extension FilterCompiler {
         case "exactly": return FilterCondition(test: .string(Array(text.utf8)), words: literal)
         case "wildcard": return wildcard(text, literal, pointer)
         case "cidr":
-            guard let range = AddressRange(text) else {
-                fail(pointer, AddressRange.words)
-                return nil
-            }
+            guard let range = AddressRange(text) else { return refuse(pointer, AddressRange.words) }
             return FilterCondition(test: .addresses(range), words: "an address in \(literal)")
         default:
             return FilterCondition(
@@ -82,8 +71,7 @@ extension FilterCompiler {
         do throws(Wildcard.Failure) {
             return FilterCondition(test: .wildcard(try Wildcard(text)), words: "a string like \(literal)")
         } catch {
-            fail(pointer, error.detail)
-            return nil
+            return refuse(pointer, error.detail)
         }
     }
 
@@ -93,14 +81,10 @@ extension FilterCompiler {
     ) -> FilterCondition? {
         guard let (inner, value) = onlyMember(operand), inner == "equals-ignore-case" else {
             leaves += 1
-            fail(pointer, "must be a string, or an object with equals-ignore-case")
-            return nil
+            return refuse(pointer, "must be a string, or an object with equals-ignore-case")
         }
         leaves += 1
-        guard let text = value.string else {
-            fail(JSONPointer.child(pointer, inner), "must be a string")
-            return nil
-        }
+        guard let text = value.string else { return refuse(JSONPointer.child(pointer, inner), "must be a string") }
         let folded = CaseFolded(text)
         let words = "\(Self.json(value)) in upper or lower case"
         return name == "prefix"
@@ -112,10 +96,7 @@ extension FilterCompiler {
 
     private mutating func exists(_ operand: JSONValue, _ pointer: String) -> FilterCondition? {
         leaves += 1
-        guard let isThere = operand.bool else {
-            fail(pointer, "must be true or false")
-            return nil
-        }
+        guard let isThere = operand.bool else { return refuse(pointer, "must be true or false") }
         return FilterCondition(test: .exists(isThere), words: isThere ? "anything" : "nothing")
     }
 
@@ -135,11 +116,10 @@ extension FilterCompiler {
             }
         case .object:
             guard let (name, inner) = onlyMember(operand), Self.excludable.contains(name) else {
-                fail(
+                return refuse(
                     pointer,
                     "must be a value, an array of values, or an object with one of "
                         + Self.excludable.joined(separator: ", "))
-                return nil
             }
             excluded = self.excluded(name, inner, JSONPointer.child(pointer, name))
         }
@@ -164,23 +144,19 @@ extension FilterCompiler {
     private mutating func numeric(_ operand: JSONValue, _ pointer: String) -> FilterCondition? {
         leaves += 1
         guard operand.kind == .array, operand.count == 2 || operand.count == 4 else {
-            fail(pointer, "must be one or two comparisons, such as [\">\", 0] or [\">\", 0, \"<=\", 5]")
-            return nil
+            return refuse(pointer, "must be one or two comparisons, such as [\">\", 0] or [\">\", 0, \"<=\", 5]")
         }
         let parts = Array(operand.elements)
         var range = NumericRange()
         for index in stride(from: 0, to: parts.count, by: 2) {
             guard let comparison = parts[index].string, ["<", "<=", "=", ">=", ">"].contains(comparison) else {
-                fail("\(pointer)/\(index)", "must be one of <, <=, =, >=, >")
-                return nil
+                return refuse("\(pointer)/\(index)", "must be one of <, <=, =, >=, >")
             }
             guard let number = parts[index + 1].number else {
-                fail("\(pointer)/\(index + 1)", "must be a number")
-                return nil
+                return refuse("\(pointer)/\(index + 1)", "must be a number")
             }
             guard range.narrow(comparison, number) else {
-                fail(pointer, "must be one comparison, or one lower and one upper bound")
-                return nil
+                return refuse(pointer, "must be one comparison, or one lower and one upper bound")
             }
         }
         if range.isEmpty { fail(pointer, "is never true: no number is within both bounds") }

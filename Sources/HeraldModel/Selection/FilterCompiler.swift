@@ -21,6 +21,8 @@ struct FilterCompiler {
 
     mutating func fail(_ pointer: String, _ detail: String) { errors.append(FieldError(pointer, detail)) }
 
+    mutating func refuse<Value>(_ pointer: String, _ detail: String) -> Value? { errors.refuse(pointer, detail) }
+
     // MARK: The event
 
     /// - Parameter depth: that of the members' values.
@@ -44,12 +46,10 @@ struct FilterCompiler {
     private mutating func field(_ key: String, _ value: JSONValue, _ pointer: String, depth: Int) -> FilterField? {
         guard let name = FilterField.Name(rawValue: key) else {
             let known = FilterField.Name.allCases.map(\.rawValue).joined(separator: ", ")
-            fail(pointer, "is not a member of an event; members are: \(known)")
-            return nil
+            return refuse(pointer, "is not a member of an event; members are: \(known)")
         }
         if value.kind == .object, name != .data {
-            fail(pointer, "must be an array of what is accepted: \(key) is a string, not an object")
-            return nil
+            return refuse(pointer, "must be an array of what is accepted: \(key) is a string, not an object")
         }
         return clause(key, value, pointer, depth: depth).map { .member(name, $0) }
     }
@@ -63,24 +63,20 @@ struct FilterCompiler {
         case .object:
             guard isAllowed(depth, pointer) else { return nil }
             guard value.count > 0 else {
-                fail(pointer, "must name a member; {\"exists\": true} in an array tests whether the member exists")
-                return nil
+                return refuse(
+                    pointer, "must name a member; {\"exists\": true} in an array tests whether the member exists")
             }
             return FilterClause(key: key, rule: .members(clauses(value, pointer, depth: depth + 1)))
         case .array:
-            guard value.count > 0 else {
-                fail(pointer, "must hold at least one accepted value or condition")
-                return nil
-            }
+            guard value.count > 0 else { return refuse(pointer, "must hold at least one accepted value or condition") }
             let conditions = value.elements.enumerated().compactMap { index, element in
                 condition(element, "\(pointer)/\(index)")
             }
             return FilterClause(key: key, rule: .values(FilterValues(conditions)))
         case .string, .number, .bool, .null:
-            fail(
+            return refuse(
                 pointer,
                 "must be an array of what is accepted, such as [\(String(decoding: value.bytes, as: UTF8.self))]")
-            return nil
         }
     }
 
