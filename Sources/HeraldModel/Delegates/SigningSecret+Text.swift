@@ -3,27 +3,31 @@ package import HeraldCrypto
 extension SigningSecret {
     /// The text that people copy to the receiver: `whsec_…` for `v1`; for `v1a` the private key, `whsk_…`; the text itself for
     /// `text`.
-    public var text: String { keyText?.text ?? String(decoding: bytes, as: UTF8.self) }
+    public var text: String {
+        switch scheme {
+        case .v1: SecretText.print(bytes)
+        // Empty if the bytes are not those of a key.
+        case .v1a: (try? Ed25519.PrivateKey(seed: bytes).text) ?? ""
+        case .text: String(decoding: bytes, as: UTF8.self)
+        }
+    }
 
     /// The public key that the receiver of `v1a` callbacks needs, `whpk_…`; `nil` for the others.
     public var publicKey: String? { verifyingKey?.text }
 
-    package var verifyingKey: Ed25519.PublicKey? { keyText?.publicKey }
-
-    private var keyText: SigningKeyText? {
-        switch scheme {
-        case .v1: .shared(bytes)
-        case .v1a: .pair(seed: bytes)
-        case .text: nil
-        }
+    package var verifyingKey: Ed25519.PublicKey? {
+        scheme == .v1a ? (try? Ed25519.PrivateKey(seed: bytes))?.publicKey : nil
     }
 
     /// Parses the form of Standard Webhooks.
     /// - Throws: why it is none, without the text.
     package init(standard text: String) throws(KeyTextError) {
-        switch try SigningKeyText(parsing: text) {
-        case .shared(let bytes): self.init(.v1, bytes: bytes)
-        case .pair(let seed): self.init(.v1a, bytes: seed)
+        if text.hasPrefix(SecretText.prefix) {
+            self.init(.v1, bytes: try SecretText.parse(text))
+        } else if text.hasPrefix(Ed25519.PrivateKey.prefix) {
+            self.init(.v1a, bytes: try Ed25519.PrivateKey(text: text).seed)
+        } else {
+            throw .noKnownPrefix
         }
     }
 
