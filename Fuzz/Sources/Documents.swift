@@ -100,7 +100,7 @@ func fuzzTemplate(_ bytes: [UInt8]) {
         var budget = WorkBudget(steps: TemplateLimits.steps)
         let metadata = [KeyValue("team", "a")]
         let roots = TemplateRoots(EventView(event), delegate: "dlg_1", metadata: metadata)
-        do throws(TemplateFailure) {
+        do throws(FieldError) {
             return try template.render(roots, &budget)
         } catch {
             precondition(error.pointer.hasPrefix("/body"))

@@ -15,11 +15,11 @@ enum FormText {
     }
 
     /// The members of an object of scalars.
-    static func fields(_ json: [UInt8]) throws(TemplateFailure) -> [(name: String, value: String)] {
+    static func fields(_ json: [UInt8]) throws(FieldError) -> [(name: String, value: String)] {
         guard let document = try? JSONDocument(parsing: json, limits: TemplateLimits.rendered),
             document.root.kind == .object
         else {
-            throw TemplateFailure("/body", "must be an object to be sent as a form")
+            throw FieldError("/body", "must be an object to be sent as a form")
         }
         var fields: [(name: String, value: String)] = []
         for (name, value) in document.root.members {
@@ -28,7 +28,7 @@ enum FormText {
             case .number, .bool: fields.append((name, String(decoding: value.bytes, as: UTF8.self)))
             case .null: fields.append((name, ""))
             case .array, .object:
-                throw TemplateFailure(
+                throw FieldError(
                     JSONPointer.child("/body", name), "must be a text, a number, true, false or null in a form")
             }
         }

@@ -58,7 +58,7 @@ struct RecipeTarget {
         var budget = WorkBudget(steps: TemplateLimits.steps)
         let event = EventView(callback.event)
         let roots = TemplateRoots(event, callback.delegate)
-        do throws(TemplateFailure) {
+        do throws(FieldError) {
             let url = try url(base, roots, &budget)
             let (payload, form) = try body(callback, roots, &encoder, &budget)
             var lines = try headers(
@@ -80,7 +80,7 @@ struct RecipeTarget {
 
     private func url(
         _ base: CallbackURL, _ roots: TemplateRoots, _ budget: inout WorkBudget
-    ) throws(TemplateFailure) -> CallbackURL {
+    ) throws(FieldError) -> CallbackURL {
         if plan.path == nil, plan.query.isEmpty { return base }
         let parts = base.text.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         var text = String(parts[0])
@@ -94,13 +94,13 @@ struct RecipeTarget {
         }
         if !query.isEmpty { text += "?" + query.joined(separator: "&") }
         guard let url = try? CallbackURL(text), url.scheme == base.scheme, url.host == base.host, url.port == base.port
-        else { throw TemplateFailure("/path", "makes a URL that callbacks can't be sent to") }
+        else { throw FieldError("/path", "makes a URL that callbacks can't be sent to") }
         return url
     }
 
     private func body(
         _ callback: Callback, _ roots: TemplateRoots, _ encoder: inout PayloadEncoder, _ budget: inout WorkBudget
-    ) throws(TemplateFailure) -> (Payload, form: [(name: String, value: String)]) {
+    ) throws(FieldError) -> (Payload, form: [(name: String, value: String)]) {
         let event = callback.event
         switch plan.body {
         case .format:
@@ -124,7 +124,7 @@ struct RecipeTarget {
     /// The headers of the recipe, and those of the body that the recipe does not name.
     private func headers(
         _ payload: Payload, _ roots: TemplateRoots, _ budget: inout WorkBudget
-    ) throws(TemplateFailure) -> [String] {
+    ) throws(FieldError) -> [String] {
         var lines: [String] = []
         var names: Set<String> = []
         for entry in plan.headers {
@@ -153,7 +153,7 @@ struct RecipeTarget {
     /// - Parameter lines: those of the recipe. The delegate's own headers, such as `x-amz-security-token`, are signed too.
     private func amazonLines(
         _ callback: Callback, _ url: CallbackURL, _ lines: [String], _ payload: Payload, now: Int64
-    ) throws(TemplateFailure) -> [String] {
+    ) throws(FieldError) -> [String] {
         guard case .aws(let region, let service, let keyID, let secret) = plan.auth else { return [] }
         let own = Target.registeredLines(callback.delegate)
         let signer = AWSSigner(region: region, service: service, keyID: keyID, secret: secret)
@@ -161,7 +161,7 @@ struct RecipeTarget {
             return try signer.lines(
                 plan.method.rawValue, url, lines + own, body: Array(payload.bytes[payload.range]), now: now)
         } catch {
-            throw TemplateFailure("/auth", error.description)
+            throw FieldError("/auth", error.description)
         }
     }
 
@@ -177,7 +177,7 @@ struct RecipeTarget {
     private func signatureLines(
         _ callback: Callback, _ url: CallbackURL, _ payload: Payload, _ form: [(name: String, value: String)],
         now: Int64
-    ) throws(TemplateFailure) -> [String] {
+    ) throws(FieldError) -> [String] {
         var lines: [String] = []
         // Several schemes may have one header for the id or the time, which is sent once.
         var names: Set<String> = plan.signatures.contains(.standard) ? ["webhook-id", "webhook-timestamp"] : []
@@ -185,7 +185,7 @@ struct RecipeTarget {
             // A callback is never sent without a signature that its recipe names.
             let keys = signer.keys.filter { $0.expiresAt > now }.map(\.bytes)
             guard !keys.isEmpty else {
-                throw TemplateFailure("/sign", "has no secret that fits \(signer.scheme.header): rotate the secret")
+                throw FieldError("/sign", "has no secret that fits \(signer.scheme.header): rotate the secret")
             }
             let message = Scheme.Message(
                 id: EventID.header(callback.event.id), timestamp: now / 1000, body: Array(payload.bytes[payload.range]),
@@ -196,7 +196,7 @@ struct RecipeTarget {
                     lines.append("\(header.name): \(header.value)")
                 }
             } catch {
-                throw TemplateFailure("/sign", error.description)
+                throw FieldError("/sign", error.description)
             }
         }
         return lines

@@ -338,7 +338,7 @@ enum TransferError: Error {
     case handle
     case url, tls, proxy, noRoom, eventID, noSecret
     /// The recipe of the delegate makes no request of the event.
-    case notMade(TemplateFailure)
+    case notMade(FieldError)
     case signing(CryptoError)
 
     var detail: String {

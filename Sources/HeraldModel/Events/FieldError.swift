@@ -1,4 +1,4 @@
-/// An invalid field of an event, or of the settings of a webhook.
+/// An invalid field of an event, or of the settings of a webhook; or the part of a template that makes no request of an event.
 public struct FieldError: Error, Hashable, Sendable {
     /// Per request. Listing thousands takes longer than reading them, and does not help.
     package static let maxReported = 100
@@ -12,6 +12,9 @@ public struct FieldError: Error, Hashable, Sendable {
         self.pointer = pointer
         self.detail = detail
     }
+
+    /// `/request/body/text makes more than 262144 bytes`
+    package var text: String { "\(pointer.isEmpty ? "The whole" : pointer) \(detail)" }
 
     /// The field has no integer of this range.
     package static func integer(_ pointer: String, _ range: ClosedRange<some BinaryInteger>) -> FieldError {
@@ -33,7 +36,5 @@ extension [FieldError] {
     }
 
     /// One line for each field: its pointer and the error.
-    package var text: String {
-        map { "\($0.pointer.isEmpty ? "The whole" : $0.pointer) \($0.detail)" }.joined(separator: "\n")
-    }
+    package var text: String { map(\.text).joined(separator: "\n") }
 }

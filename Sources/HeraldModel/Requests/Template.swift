@@ -30,13 +30,13 @@ package final class Template: Sendable {
 
     /// The JSON that the template makes of an event: the same bytes for the same values.
     /// - Parameter budget: ``TemplateLimits/steps`` for all templates of a request.
-    package func render(_ roots: TemplateRoots, _ budget: inout WorkBudget) throws(TemplateFailure) -> [UInt8] {
+    package func render(_ roots: TemplateRoots, _ budget: inout WorkBudget) throws(FieldError) -> [UInt8] {
         var renderer = TemplateRenderer(roots, budget)
         defer { budget = renderer.budget }
-        do throws(TemplateFailure) {
+        do throws(FieldError) {
             try renderer.render(node)
         } catch {
-            throw error.pointer.isEmpty ? TemplateFailure(pointer, error.detail) : error
+            throw error.pointer.isEmpty ? FieldError(pointer, error.detail) : error
         }
         return renderer.output
     }

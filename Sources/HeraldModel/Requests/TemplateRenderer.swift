@@ -11,7 +11,7 @@ struct TemplateRenderer {
         self.budget = budget
     }
 
-    mutating func render(_ node: TemplateNode) throws(TemplateFailure) {
+    mutating func render(_ node: TemplateNode) throws(FieldError) {
         switch node {
         case .constant(let bytes): try append(bytes[...], at: "")
         case .text(let pieces, let pointer): try appendString(try text(pieces, at: pointer), at: pointer)
@@ -46,14 +46,14 @@ struct TemplateRenderer {
 
     private mutating func renderEach(
         _ path: TemplatePath, _ body: TemplateNode, at pointer: String
-    ) throws(TemplateFailure) {
+    ) throws(FieldError) {
         try appendByte(UInt8(ascii: "["), at: pointer)
         switch try value(of: path, at: pointer) {
         case .missing: break
         case .json(let value) where value.isNull: break
         case .json(let array) where array.kind == .array:
             guard array.count <= TemplateLimits.elements else {
-                throw TemplateFailure(
+                throw FieldError(
                     pointer,
                     "repeats at most \(TemplateLimits.elements) elements, but \(path.text) has \(array.count)")
             }
@@ -64,14 +64,14 @@ struct TemplateRenderer {
                 try render(body)
                 context.elements.removeLast()
             }
-        case .json, .text, .integer: throw TemplateFailure(pointer, "needs an array, but \(path.text) is none")
+        case .json, .text, .integer: throw FieldError(pointer, "needs an array, but \(path.text) is none")
         }
         try appendByte(UInt8(ascii: "]"), at: pointer)
     }
 
     private mutating func renderMembers(
         of path: TemplatePath, _ names: Set<ExactText>, areKept: Bool, at pointer: String
-    ) throws(TemplateFailure) {
+    ) throws(FieldError) {
         guard case .json(let object) = try value(of: path, at: pointer), object.kind == .object else {
             return try append(.missing, at: pointer)
         }
@@ -89,7 +89,7 @@ struct TemplateRenderer {
         try appendByte(UInt8(ascii: "}"), at: pointer)
     }
 
-    private mutating func renderMerge(_ parts: [TemplateNode], at pointer: String) throws(TemplateFailure) {
+    private mutating func renderMerge(_ parts: [TemplateNode], at pointer: String) throws(FieldError) {
         var members: [(key: String, value: JSONValue)] = []
         var positions: [ExactText: Int] = [:]
         for (index, part) in parts.enumerated() {
@@ -116,7 +116,7 @@ struct TemplateRenderer {
     }
 
     /// The object that a part makes; `nil` for `null`.
-    private mutating func object(_ part: TemplateNode, at pointer: String) throws(TemplateFailure) -> JSONValue? {
+    private mutating func object(_ part: TemplateNode, at pointer: String) throws(FieldError) -> JSONValue? {
         var saved: [UInt8] = []
         swap(&saved, &output)
         try render(part)
@@ -125,21 +125,21 @@ struct TemplateRenderer {
         try spend(64 + saved.count / 4, at: pointer)
         var parser = JSONParser(limits: TemplateLimits.rendered)
         guard let value = try? parser.parse(saved), value.kind == .object || value.isNull else {
-            throw TemplateFailure(pointer, "makes neither an object nor null, so it can't be merged")
+            throw FieldError(pointer, "makes neither an object nor null, so it can't be merged")
         }
         return value.isNull ? nil : value
     }
 
     // MARK: Values
 
-    private mutating func value(of path: TemplatePath, at pointer: String) throws(TemplateFailure) -> TemplateValue {
+    private mutating func value(of path: TemplatePath, at pointer: String) throws(FieldError) -> TemplateValue {
         guard let value = path.value(context, &budget) else { throw Self.tooMuchWork(pointer) }
         return value
     }
 
     private mutating func value(
         of expression: TemplateExpression, at pointer: String
-    ) throws(TemplateFailure) -> TemplateValue {
+    ) throws(FieldError) -> TemplateValue {
         guard let value = expression.value(context, &budget) else {
             throw budget.isSpent ? Self.tooMuchWork(pointer) : Self.tooLarge(pointer)
         }
@@ -147,7 +147,7 @@ struct TemplateRenderer {
     }
 
     /// The text of a string with placeholders.
-    mutating func text(_ pieces: [TemplatePiece], at pointer: String) throws(TemplateFailure) -> String {
+    mutating func text(_ pieces: [TemplatePiece], at pointer: String) throws(FieldError) -> String {
         var text = ""
         for piece in pieces {
             switch piece {
@@ -162,14 +162,14 @@ struct TemplateRenderer {
     }
 
     /// The text of a placeholder.
-    mutating func text(of expression: TemplateExpression, at pointer: String) throws(TemplateFailure) -> String {
+    mutating func text(of expression: TemplateExpression, at pointer: String) throws(FieldError) -> String {
         guard let text = try value(of: expression, at: pointer).text(&budget) else { throw Self.tooMuchWork(pointer) }
         return text
     }
 
     // MARK: Output
 
-    private mutating func append(_ value: TemplateValue, at pointer: String) throws(TemplateFailure) {
+    private mutating func append(_ value: TemplateValue, at pointer: String) throws(FieldError) {
         switch value {
         case .missing: try append(Array("null".utf8)[...], at: pointer)
         case .text(let text): try appendString(text, at: pointer)
@@ -182,18 +182,18 @@ struct TemplateRenderer {
         }
     }
 
-    private mutating func append(_ bytes: ArraySlice<UInt8>, at pointer: String) throws(TemplateFailure) {
+    private mutating func append(_ bytes: ArraySlice<UInt8>, at pointer: String) throws(FieldError) {
         try spend(1 + bytes.count / 32, at: pointer)
         guard output.count + bytes.count <= TemplateLimits.outputBytes else { throw Self.tooLarge(pointer) }
         output += bytes
     }
 
-    private mutating func appendByte(_ byte: UInt8, at pointer: String) throws(TemplateFailure) {
+    private mutating func appendByte(_ byte: UInt8, at pointer: String) throws(FieldError) {
         guard output.count < TemplateLimits.outputBytes else { throw Self.tooLarge(pointer) }
         output.append(byte)
     }
 
-    private mutating func appendString(_ text: String, at pointer: String) throws(TemplateFailure) {
+    private mutating func appendString(_ text: String, at pointer: String) throws(FieldError) {
         try spend(1 + text.utf8.count / 4, at: pointer)
         // Hands the bytes over, so that they are not copied.
         var bytes: [UInt8] = []
@@ -208,15 +208,15 @@ struct TemplateRenderer {
         return json.bytes
     }
 
-    private mutating func spend(_ steps: Int, at pointer: String) throws(TemplateFailure) {
+    private mutating func spend(_ steps: Int, at pointer: String) throws(FieldError) {
         guard budget.spend(steps) else { throw Self.tooMuchWork(pointer) }
     }
 
-    private static func tooLarge(_ pointer: String) -> TemplateFailure {
-        TemplateFailure(pointer, "makes more than \(TemplateLimits.outputBytes) bytes")
+    private static func tooLarge(_ pointer: String) -> FieldError {
+        FieldError(pointer, "makes more than \(TemplateLimits.outputBytes) bytes")
     }
 
-    private static func tooMuchWork(_ pointer: String) -> TemplateFailure {
-        TemplateFailure(pointer, "takes more than \(TemplateLimits.steps) steps")
+    private static func tooMuchWork(_ pointer: String) -> FieldError {
+        FieldError(pointer, "takes more than \(TemplateLimits.steps) steps")
     }
 }

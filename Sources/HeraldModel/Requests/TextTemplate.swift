@@ -67,7 +67,7 @@ package struct TextTemplate: Sendable {
     /// - Parameter budget: ``TemplateLimits/steps`` for all templates of a request.
     /// - Returns: for a path and for a value of a query, percent-encoded; for a header, without white space at its ends. May
     ///   be empty for a header or a query.
-    package func render(_ roots: TemplateRoots, _ budget: inout WorkBudget) throws(TemplateFailure) -> String {
+    package func render(_ roots: TemplateRoots, _ budget: inout WorkBudget) throws(FieldError) -> String {
         var renderer = TemplateRenderer(roots, budget)
         defer { budget = renderer.budget }
         var result: [UInt8] = []
@@ -78,22 +78,22 @@ package struct TextTemplate: Sendable {
             case .value(let expression):
                 let value = Array(try renderer.text(of: expression, at: pointer).utf8)
                 guard value.count <= TemplateLimits.textBytes else { throw tooLong }
-                if use == .path, value.isEmpty { throw TemplateFailure(pointer, "has a placeholder without a value") }
+                if use == .path, value.isEmpty { throw FieldError(pointer, "has a placeholder without a value") }
                 result += use == .header ? value : encoded(value)
             }
             guard result.count <= TemplateLimits.textBytes else { throw tooLong }
         }
         if use == .header {
             result = HeaderText.trimmed(result)
-            if let problem = HeaderText.problem(of: result[...]) { throw TemplateFailure(pointer, problem) }
+            if let problem = HeaderText.problem(of: result[...]) { throw FieldError(pointer, problem) }
         } else if use == .path, let problem = PathText.problem(ofPath: result) {
-            throw TemplateFailure(pointer, problem)
+            throw FieldError(pointer, problem)
         }
         return String(decoding: result, as: UTF8.self)
     }
 
-    private var tooLong: TemplateFailure {
-        TemplateFailure(pointer, "makes more than \(TemplateLimits.textBytes) bytes")
+    private var tooLong: FieldError {
+        FieldError(pointer, "makes more than \(TemplateLimits.textBytes) bytes")
     }
 
     private func encoded(_ bytes: [UInt8]) -> [UInt8] {

@@ -27,7 +27,7 @@ struct RandomTemplateTests {
             for _ in 0..<4 {
                 let data = source.event()
                 let event = Event("order.paid", id: "evt_\(seed)", subject: seed % 3 == 0 ? nil : "order:1", data: data)
-                do throws(TemplateFailure) {
+                do throws(FieldError) {
                     let bytes = try rendered(template, event)
                     let again = try rendered(template, event)
                     made += 1
@@ -48,7 +48,7 @@ struct RandomTemplateTests {
     /// The depth is that of a template and of the data in it.
     private static let limits = JSONLimits(depth: 80, values: .max, keyBytes: .max)
 
-    private func rendered(_ template: Template, _ event: Event) throws(TemplateFailure) -> [UInt8] {
+    private func rendered(_ template: Template, _ event: Event) throws(FieldError) -> [UInt8] {
         var budget = WorkBudget(steps: TemplateLimits.steps)
         let roots = TemplateRoots(
             EventView(event), delegate: "dlg_1", metadata: [KeyValue("team", "a \"b\"")])

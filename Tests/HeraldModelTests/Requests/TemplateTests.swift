@@ -39,10 +39,10 @@ struct TemplateTests {
         }
     }
 
-    private func failure(_ template: String, _ event: Event = TemplateTests.event()) throws -> TemplateFailure? {
+    private func failure(_ template: String, _ event: Event = TemplateTests.event()) throws -> FieldError? {
         let template = try Template(JSONDocument(parsing: template).root, at: "/body")
         var budget = WorkBudget(steps: TemplateLimits.steps)
-        do throws(TemplateFailure) {
+        do throws(FieldError) {
             _ = try template.render(roots(event), &budget)
             return nil
         } catch {
@@ -192,26 +192,26 @@ struct TemplateTests {
     func failures() throws {
         let many = "[" + Array(repeating: "1", count: 101).joined(separator: ",") + "]"
         #expect(
-            try failure(#"{"x": {"$each": "data", "do": 1}}"#, Self.event(many))?.description
+            try failure(#"{"x": {"$each": "data", "do": 1}}"#, Self.event(many))?.text
                 == "/body/x/$each repeats at most 100 elements, but data has 101")
         #expect(
-            try failure(#"{"x": {"$each": "data.user", "do": 1}}"#)?.description
+            try failure(#"{"x": {"$each": "data.user", "do": 1}}"#)?.text
                 == "/body/x/$each needs an array, but data.user is none")
         #expect(
-            try failure(#"{"$merge": ["{{ data.id }}"]}"#)?.description
+            try failure(#"{"$merge": ["{{ data.id }}"]}"#)?.text
                 == "/body/$merge/0 makes neither an object nor null, so it can't be merged")
         let large = Self.event("\"" + String(repeating: "x", count: 140_000) + "\"")
         #expect(
-            try failure(#"["{{ data }}", "{{ data }}"]"#, large)?.description == "/body/1 makes more than 262144 bytes")
+            try failure(#"["{{ data }}", "{{ data }}"]"#, large)?.text == "/body/1 makes more than 262144 bytes")
         // Of a larger text a part may be shown, and the error of a whole one says what is too much.
         let huge = Self.event("\"" + String(repeating: "é", count: 600_000) + "\"")
         #expect(
-            try failure(#"["{{ data | json }}"]"#, huge)?.description == "/body/0 makes more than 262144 bytes")
+            try failure(#"["{{ data | json }}"]"#, huge)?.text == "/body/0 makes more than 262144 bytes")
         #expect(try rendered(#""{{ data | json | truncate 4 }}""#, huge) == #""\"éé…""#)
         let special = Self.event("\"" + String(repeating: "<", count: 60_000) + "\"")
         #expect(try failure(#""{{ data | escape slack | truncate 9 }}""#, special) == nil)
         let twice = #"["{{ data | escape slack | truncate 9 }}", "{{ data | escape html | truncate 9 }}"]"#
-        #expect(try failure(twice, special)?.description == "/body/1 takes more than 100000 steps")
+        #expect(try failure(twice, special)?.text == "/body/1 takes more than 100000 steps")
         let hundred = Self.event("[" + Array(repeating: "1", count: 100).joined(separator: ",") + "]")
         let loops =
             #"{"$each": "data", "as": "a", "do": {"$each": "data", "as": "b", "do": {"$each": "data", "as": "c", "do": 1}}}"#
