@@ -138,9 +138,9 @@ struct Validation {
 
     /// Checks the name of a member, which is a string that is not in the value.
     mutating func accepts(_ node: Int, name: String) -> Bool {
-        var json = JSONWriter(capacity: name.utf8.count + 16)
-        json.string(name)
-        guard spend(60 + name.utf8.count / 2), let value = try? parser.parse(json.bytes) else { return false }
+        guard spend(60 + name.utf8.count / 2), let value = try? parser.parse(JSONWriter.document(of: name)) else {
+            return false
+        }
         var others: [Place: Verdict] = [:]
         swap(&others, &verdicts)
         defer { swap(&others, &verdicts) }

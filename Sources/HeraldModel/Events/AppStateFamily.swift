@@ -20,11 +20,9 @@ package enum AppStateFamily {
 
     /// The current state, for a new delegate.
     package static func current(_ state: AppState, id: String, audience: DelegateKey) -> Event {
-        var json = JSONWriter(capacity: state.state.count + 16)
-        json.object { $0.member("state", .raw(state.state)) }
+        let data = JSONWriter.document(capacity: state.state.count + 16) { $0.member("state", .raw(state.state)) }
         return Event(
-            app: state.app, id: id, type: changed, subject: nil, time: state.since, audience: audience, data: json.bytes
-        )
+            app: state.app, id: id, type: changed, subject: nil, time: state.since, audience: audience, data: data)
     }
 
     /// Whether `withPrevious` has created the event from the posted one.

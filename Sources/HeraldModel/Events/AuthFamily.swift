@@ -108,14 +108,12 @@ package enum AuthFamily {
     }
 
     private static func data(_ status: AuthStatus, cause: String) -> [UInt8] {
-        var json = JSONWriter(capacity: status.user.count + 128)
-        json.object {
+        JSONWriter.document(capacity: status.user.count + 128) {
             $0.member("user_id", status.userID)
             $0.member("status", status.isLoggedIn ? "logged_in" : "logged_out")
             $0.member("user", .raw(status.user))
             $0.member("cause", cause)
         }
-        return json.bytes
     }
 }
 

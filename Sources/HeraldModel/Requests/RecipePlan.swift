@@ -219,9 +219,8 @@ package struct RecipePlan: Sendable {
         else {
             return errors.refuse(pointer, "must be a filter on status and body, such as {\"body\": {\"ok\": [true]}}")
         }
-        var json = JSONWriter()
-        json.object { $0.member("data", value) }
-        guard let document = try? JSONDocument(parsing: json.bytes) else { return nil }
+        let data = JSONWriter.document { $0.member("data", value) }
+        guard let document = try? JSONDocument(parsing: data) else { return nil }
         var found: [FieldError] = []
         let filter = ContentFilter(document.root, at: "", &found)
         errors += found.map { FieldError(pointer + $0.pointer.dropFirst("/data".count), $0.detail) }
@@ -234,8 +233,7 @@ package struct RecipePlan: Sendable {
     /// - Parameter body: its start; what is no JSON, or repeats a key, counts as a text.
     package func isSuccess(status: Int, body: [UInt8]) -> Bool {
         guard let success else { return true }
-        var json = JSONWriter()
-        json.object { object in
+        let data = JSONWriter.document { object in
             object.member("status", status)
             if let document = try? JSONDocument(parsing: body, limits: JSONLimits(keyBytes: .max)) {
                 object.member("body", document.root)
@@ -244,6 +242,6 @@ package struct RecipePlan: Sendable {
             }
         }
         return success.matches(
-            EventView(Event(id: "response", type: "response", subject: nil, time: 0, data: json.bytes)))
+            EventView(Event(id: "response", type: "response", subject: nil, time: 0, data: data)))
     }
 }

@@ -83,9 +83,7 @@ enum TemplateFunction: Sendable {
             return .text(value.withBytes { String(decoding: $0.prefix(maxBytes), as: UTF8.self) })
         case .text(let text):
             guard budget.spend(1 + text.utf8.count / 2) else { return nil }
-            var json = JSONWriter()
-            json.value(text)
-            return .text(String(decoding: json.bytes, as: UTF8.self))
+            return .text(String(decoding: JSONWriter.document(of: text), as: UTF8.self))
         }
     }
 

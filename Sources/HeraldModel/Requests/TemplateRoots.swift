@@ -37,12 +37,11 @@ package final class TemplateRoots {
 
     /// `{"id": …, "metadata": {…}}`
     private lazy var delegateValue: JSONValue? = {
-        var json = JSONWriter()
-        json.object { object in
+        let text = JSONWriter.document { object in
             object.member("id", delegate)
             object.object("metadata") { for entry in metadata { $0.member(entry.key, entry.value) } }
         }
-        return try? JSONDocument(parsing: json.bytes).root
+        return try? JSONDocument(parsing: text).root
     }()
 }
 
