@@ -1,4 +1,4 @@
-package import HeraldCrypto
+import HeraldCrypto
 import HeraldJSON
 import HeraldModel
 
@@ -7,24 +7,17 @@ import HeraldModel
 /// It covers the method, the URL, the body and the headers `host`, `content-type` and `x-amz-…`: proxies may change others.
 /// libcurl would sign too, but until 8.0 without the digest of the body, which S3 requires, and with paths and queries that
 /// Amazon encodes and sorts otherwise.
-package struct AWSSigner: Sendable {
-    private let region: String
-    private let service: String
-    private let keyID: String
-    private let secret: String
-
-    package init(region: String, service: String, keyID: String, secret: String) {
-        self.region = region
-        self.service = service
-        self.keyID = keyID
-        self.secret = secret
-    }
+struct AWSSigner {
+    let region: String
+    let service: String
+    let keyID: String
+    let secret: String
 
     /// The lines of headers that sign a request.
     /// - Parameters:
     ///   - lines: the other headers of the request, in libcurl's notation.
     ///   - now: milliseconds since 1970 UTC.
-    package func lines(
+    func lines(
         _ method: String, _ url: CallbackURL, _ lines: [String], body: [UInt8], now: Int64
     ) throws(CryptoError) -> [String] {
         let time = Self.time(now)

@@ -1,5 +1,6 @@
-import HeraldWebhooks
 import Testing
+
+@testable import HeraldWebhooks
 
 /// The signatures are those that Amazon's documentation of S3 gives, and those of the package `botocore` of PyPI.
 @Suite("Amazon's signature", .timeLimit(.minutes(20))) struct AWSSignerTests {
