@@ -7,17 +7,10 @@ extension IPAddress {
     /// The current addresses of this machine's network interfaces. Any thread.
     package static func ofInterfaces() -> [IPAddress] {
         var list: UnsafeMutablePointer<ifaddrs>?
-        guard getifaddrs(&list) == 0 else { return [] }
-        defer { freeifaddrs(list) }
-        var addresses: [IPAddress] = []
-        var entry = list
-        while let current = entry {
-            if let address = current.pointee.ifa_addr.flatMap(IPAddress.init(socketAddress:)) {
-                addresses.append(address)
-            }
-            entry = current.pointee.ifa_next
-        }
-        return addresses
+        guard getifaddrs(&list) == 0, let first = list else { return [] }
+        defer { freeifaddrs(first) }
+        return sequence(first: first) { $0.pointee.ifa_next }
+            .compactMap { $0.pointee.ifa_addr.flatMap(IPAddress.init(socketAddress:)) }
     }
 
     /// `nil` for other address families.
