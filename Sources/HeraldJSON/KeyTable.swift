@@ -42,10 +42,7 @@ struct KeyTable {
         return high ^ low
     }
 
-    /// An empty table with room for this many keys.
-    func slots(for count: Int) -> Slots { Slots(count: count) }
-
-    /// Open addressing with linear probing; at most half full.
+    /// A table of keys. Open addressing with linear probing; at most half full.
     struct Slots {
         /// The inserted item plus one; 0 is free.
         private var slots: [UInt32]
@@ -53,6 +50,7 @@ struct KeyTable {
         private var probe = 0
         private var current: UInt32?
 
+        /// - Parameter count: the number of keys for which there is room.
         init(count: Int) {
             slots = [UInt32](repeating: 0, count: 1 << (Int.bitWidth - (2 * count - 1).leadingZeroBitCount))
         }

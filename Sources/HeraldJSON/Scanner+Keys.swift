@@ -60,7 +60,7 @@ extension Scanner {
     /// Uses a table, so that the time is linear in the number of keys and not quadratic.
     @inline(never)
     private func refuseDuplicatesOfMany(from first: Int) throws(JSONError) {
-        var table = keyTable.slots(for: keyCount - first)
+        var table = KeyTable.Slots(count: keyCount - first)
         for index in first..<keyCount {
             let entry = keys[index]
             while let other = table.insert(UInt32(truncatingIfNeeded: index), hash: entry.hash) {
