@@ -136,7 +136,7 @@ extension Validation {
         for (index, element) in array.elements.enumerated() {
             let hash = spending { element.valueHash(&$0) }
             guard spend(8) else { return false }
-            for other in seen[hash] ?? [] where equal(other.value, element) {
+            for other in seen[hash] ?? [] where spending({ other.value.equals(element, &$0) }) {
                 return violation("must differ from the element \(other.index)", at: .index(index))
             }
             if hasGivenUp { return false }

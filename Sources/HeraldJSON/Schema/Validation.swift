@@ -178,7 +178,7 @@ struct Validation {
         switch assertion {
         case .never: violation("is not allowed here")
         case .type(let types): type(value, isOneOf: types)
-        case .oneOfValues(let values): values.contains { equal($0, value) } || violation(Self.words(values))
+        case .oneOfValues(let values): values.contains { $0.equals(value, &budget) } || violation(Self.words(values))
         case .number(let limit): numberHolds(limit, value)
         case .minLength, .maxLength, .pattern, .format: value.kind != .string || stringHolds(assertion, value)
         case .properties, .propertyNames, .required, .minProperties, .maxProperties, .dependencies:
@@ -240,10 +240,6 @@ struct Validation {
         return fitting == 1
             || violation(
                 "must match exactly one of \(nodes.count) schemas, but matches \(fitting == 0 ? "none" : "several")")
-    }
-
-    mutating func equal(_ one: JSONValue, _ two: JSONValue) -> Bool {
-        one.equals(two, &budget)
     }
 
     private static func words(_ values: [JSONValue]) -> String {
