@@ -1,3 +1,5 @@
+import HeraldRuntime
+
 /// The syntax of `Forwarded` and `X-Forwarded-For`.
 enum ForwardedNode {
     /// Removes the last element of a list, and its comma. Reads from the end, because the begin may be a client's: a
@@ -96,8 +98,6 @@ enum ForwardedNode {
     }
 
     private static func trimmed(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
-        func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
-        let start = text.drop(while: isBlank)
-        return start[..<(start.lastIndex { !isBlank($0) }.map { $0 + 1 } ?? start.startIndex)]
+        text.trimmed { $0 == 0x20 || $0 == 0x09 }
     }
 }

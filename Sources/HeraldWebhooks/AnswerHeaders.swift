@@ -1,4 +1,5 @@
 import HeraldModel
+import HeraldRuntime
 
 /// The response headers that Herald evaluates. A value that receives one header line after the other.
 struct AnswerHeaders {
@@ -27,7 +28,7 @@ struct AnswerHeaders {
         }
         guard begins(line, with: name) else { return 0 }
         let codings = line.dropFirst(name.utf8CodeUnitCount).split(separator: UInt8(ascii: ","))
-        let names = codings.map { String(decoding: Array($0).trimmed, as: UTF8.self).lowercased() }
+        let names = codings.map { String(decoding: $0.trimmed(while: isSpace), as: UTF8.self).lowercased() }
         return names.filter { !$0.isEmpty && $0 != "chunked" }.count
     }
 
@@ -52,8 +53,11 @@ struct AnswerHeaders {
     /// The value of the header `name`, without the surrounding spaces. `name` is in lower case and ends with the colon.
     private static func value(of name: StaticString, in line: UnsafeRawBufferPointer) -> [UInt8]? {
         guard begins(line, with: name) else { return nil }
-        return Array(line.dropFirst(name.utf8CodeUnitCount).prefix(maxValueCount)).trimmed
+        return Array(line.dropFirst(name.utf8CodeUnitCount).prefix(maxValueCount).trimmed(while: isSpace))
     }
+
+    /// Line ends are spaces, too.
+    private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
 
     private static func begins(_ line: UnsafeRawBufferPointer, with name: StaticString) -> Bool {
         guard line.count >= name.utf8CodeUnitCount else { return false }
@@ -61,16 +65,5 @@ struct AnswerHeaders {
             return false
         }
         return true
-    }
-}
-
-extension [UInt8] {
-    /// Without the surrounding spaces and line ends.
-    fileprivate var trimmed: [UInt8] {
-        let isSpace = { (byte: UInt8) in byte == 0x20 || (0x09...0x0D).contains(byte) }
-        guard let start = firstIndex(where: { !isSpace($0) }), let end = lastIndex(where: { !isSpace($0) }) else {
-            return []
-        }
-        return Array(self[start...end])
     }
 }

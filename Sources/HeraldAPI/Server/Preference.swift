@@ -1,4 +1,5 @@
 import HeraldHTTP
+import HeraldRuntime
 
 /// The request header `Prefer` (RFC 7240).
 enum Preference {
@@ -23,8 +24,6 @@ enum Preference {
     static let maxWait = 60
 
     private static func trimmed(_ text: Substring) -> Substring {
-        let isSpace: (Character) -> Bool = { $0 == " " || $0 == "\t" || $0 == "\"" }
-        let start = text.drop(while: isSpace)
-        return start.prefix(start.reversed().drop(while: isSpace).count)
+        text.trimmed { $0 == " " || $0 == "\t" || $0 == "\"" }
     }
 }

@@ -11,11 +11,7 @@ extension Option {
     }
 
     /// Without spaces at both ends.
-    static func trimmed(_ text: Substring) -> Substring {
-        var text = text.drop { $0 == " " }
-        while text.last == " " { text.removeLast() }
-        return text
-    }
+    static func trimmed(_ text: Substring) -> Substring { text.trimmed { $0 == " " } }
 
     /// A name or an address as the `Host` of a request has it, but without the port.
     static func isHost(_ text: String) -> Bool {

@@ -1,4 +1,5 @@
 package import HeraldJSON
+import HeraldRuntime
 
 /// A text with placeholders: a header, a path, or a value of a query. Compiled once, immutable.
 package struct TextTemplate: Sendable {
@@ -84,7 +85,7 @@ package struct TextTemplate: Sendable {
             guard result.count <= TemplateLimits.textBytes else { throw tooLong }
         }
         if use == .header {
-            result = HeaderText.trimmed(result)
+            result = Array(result.trimmed { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") })
             if let problem = HeaderText.problem(of: result[...]) { throw FieldError(pointer, problem) }
         } else if use == .path, let problem = PathText.problem(ofPath: result) {
             throw FieldError(pointer, problem)
@@ -103,14 +104,6 @@ package struct TextTemplate: Sendable {
 
 /// The rules for values of headers that are made from events.
 private enum HeaderText {
-    static func trimmed(_ bytes: [UInt8]) -> [UInt8] {
-        func isSpace(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
-        var slice = bytes[...]
-        while let byte = slice.first, isSpace(byte) { slice.removeFirst() }
-        while let byte = slice.last, isSpace(byte) { slice.removeLast() }
-        return Array(slice)
-    }
-
     static func problem(of bytes: ArraySlice<UInt8>) -> String? {
         let text = String(decoding: bytes, as: UTF8.self)
         guard let odd = text.unicodeScalars.first(where: { !(0x20...0x7e).contains($0.value) && $0 != "\t" }) else {

@@ -1,3 +1,5 @@
+import HeraldRuntime
+
 /// Parses the requests of a connection one after the other. A value.
 struct HTTP1Parser {
     enum Result {
@@ -170,8 +172,6 @@ struct HTTP1Parser {
     }
 
     private static func trimmed(_ value: ArraySlice<UInt8>) -> String {
-        var value = value.drop { $0 == 32 || $0 == 9 }
-        while let last = value.last, last == 32 || last == 9 { value.removeLast() }
-        return String(decoding: value, as: UTF8.self)
+        String(decoding: value.trimmed { $0 == 32 || $0 == 9 }, as: UTF8.self)
     }
 }
