@@ -1,4 +1,5 @@
 import CHeraldCurl
+import HeraldJSON
 package import HeraldRuntime
 
 /// A URL that callbacks can be sent to, in the form in which it is stored and compared: as libcurl prints it, with the
@@ -63,7 +64,6 @@ package struct CallbackURL: Equatable, Sendable {
     /// Encodes the characters of the path percent-encode set and of the special-query percent-encode set that `checkText`
     /// accepts.
     private static func encoded(_ text: String) -> String {
-        let digits = Array("0123456789ABCDEF".utf8)
         var bytes: [UInt8] = []
         bytes.reserveCapacity(text.utf8.count)
         var slashes = 0
@@ -80,7 +80,7 @@ package struct CallbackURL: Equatable, Sendable {
                 default: false
                 }
             if mustEncode {
-                bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+                PercentEscapes.append(byte, to: &bytes)
             } else {
                 bytes.append(byte)
             }

@@ -238,9 +238,9 @@ private func groupsOfIPv6(_ text: ArraySlice<UInt8>, mayEndAsIPv4: Bool) -> Int?
     return count + groups.count
 }
 
-func isDigit(_ byte: UInt8) -> Bool { UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte }
+@inlinable package func isDigit(_ byte: UInt8) -> Bool { UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte }
 
-func isLetter(_ byte: UInt8) -> Bool { UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20 }
+@inlinable package func isLetter(_ byte: UInt8) -> Bool { UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20 }
 
 func isHexadecimal(_ byte: UInt8) -> Bool {
     isDigit(byte) || UInt8(ascii: "a")...UInt8(ascii: "f") ~= byte | 0x20

@@ -105,7 +105,7 @@ struct TemplateParser {
 
     private mutating func number() throws(TemplateSyntaxError) -> JSONValue {
         let start = at
-        while at < bytes.count, Self.isNumberByte(bytes[at]) { at += 1 }
+        while at < bytes.count, isDigit(bytes[at]) || "+-.eE".utf8.contains(bytes[at]) { at += 1 }
         guard let value = try? JSONDocument(parsing: Array(bytes[start..<at])).root else {
             throw TemplateSyntaxError("has the number \(text(start..<at)), which is not one of JSON")
         }
@@ -153,7 +153,7 @@ struct TemplateParser {
             step = .member(try quoted())
         } else {
             let start = at
-            while at < bytes.count, UInt8(ascii: "0")...UInt8(ascii: "9") ~= bytes[at] { at += 1 }
+            while at < bytes.count, isDigit(bytes[at]) { at += 1 }
             guard (1...6).contains(at - start), let index = Int(text(start..<at)) else {
                 throw TemplateSyntaxError("needs a number or a name in quotes after [ in \(text(begin..<at))")
             }
@@ -178,7 +178,7 @@ struct TemplateParser {
         case "truncate":
             skipSpaces()
             let start = at
-            while at < bytes.count, UInt8(ascii: "0")...UInt8(ascii: "9") ~= bytes[at] { at += 1 }
+            while at < bytes.count, isDigit(bytes[at]) { at += 1 }
             guard let count = Int(text(start..<at)), (1...Self.maxCharacters).contains(count) else {
                 throw TemplateSyntaxError("needs a number from 1 to \(Self.maxCharacters) after truncate")
             }
@@ -237,21 +237,8 @@ struct TemplateParser {
     }
 
     private static func isNameByte(_ byte: UInt8, isFirst: Bool) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "_"), 0x80...:
-            true
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"): !isFirst
-        default: false
-        }
-    }
-
-    private static func isNumberByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "+"), UInt8(ascii: "."),
-            UInt8(ascii: "e"), UInt8(ascii: "E"):
-            true
-        default: false
-        }
+        isLetter(byte) || byte == UInt8(ascii: "_") || byte >= 0x80
+            || !isFirst && (isDigit(byte) || byte == UInt8(ascii: "-"))
     }
 
     private mutating func skipSpaces() {

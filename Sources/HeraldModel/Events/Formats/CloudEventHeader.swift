@@ -10,7 +10,7 @@ package enum CloudEventHeader {
             if isPlain(byte) {
                 encoded.append(byte)
             } else {
-                encoded += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+                PercentEscapes.append(byte, to: &encoded)
             }
         }
         return String(decoding: encoded, as: UTF8.self)
@@ -38,8 +38,6 @@ package enum CloudEventHeader {
         }
         return text
     }
-
-    private static let digits = Array("0123456789ABCDEF".utf8)
 
     private static func isPlain(_ byte: UInt8) -> Bool {
         0x21...0x7e ~= byte && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "%")
