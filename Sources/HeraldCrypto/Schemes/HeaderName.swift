@@ -4,7 +4,8 @@ package enum HeaderName {
 
     /// Why a name is invalid.
     package static func problem(_ name: String) -> String? {
-        (1...maxBytes).contains(name.utf8.count) && name.utf8.allSatisfy(isTokenByte)
+        (1...maxBytes).contains(name.utf8.count)
+            && name.utf8.allSatisfy { isLetterOrDigit($0) || "!#$%&'*+-.^_`|~".utf8.contains($0) }
             ? nil : "must be a header name of 1 to \(maxBytes) letters, digits and !#$%&'*+-.^_`|~"
     }
 
@@ -13,13 +14,14 @@ package enum HeaderName {
         "host", "content-length", "content-type", "content-encoding", "transfer-encoding", "connection", "keep-alive",
         "expect", "te", "trailer", "upgrade",
     ]
+}
 
-    private static func isTokenByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"):
-            true
-        default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
-        }
+/// Whether the byte is an ASCII letter or digit.
+func isLetterOrDigit(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"):
+        true
+    default: false
     }
 }
