@@ -20,7 +20,7 @@ func fuzzSchema(_ bytes: [UInt8]) {
     do throws(SchemaError) {
         var budget = WorkBudget()
         let schema = try JSONSchema(text.root, assertsFormats: true, within: &budget)
-        func check() -> [Violation]? {
+        func check() -> [SchemaProblem]? {
             var budget = WorkBudget()
             let violations = schema.violations(of: value.root, within: &budget)
             return budget.isSpent ? nil : violations

@@ -79,7 +79,7 @@ struct EventTypeEndpoints: Sendable {
 
     /// - Parameter unchecked: the parts of the schema that are not checked.
     private func write(
-        _ call: Call, _ type: String, _ action: EventTypeWrite.Action, unchecked: [SchemaError.Problem] = []
+        _ call: Call, _ type: String, _ action: EventTypeWrite.Action, unchecked: [SchemaProblem] = []
     ) throws(Problem) {
         var write = EventTypeWrite(
             app: call.app, type: type, ifVersion: call.versions(), action: action, provenance: call.provenance
@@ -91,7 +91,7 @@ struct EventTypeEndpoints: Sendable {
     }
 
     private func answer(
-        to call: Call, _ type: String, _ outcome: EventTypeWrite.Outcome, _ unchecked: [SchemaError.Problem]
+        to call: Call, _ type: String, _ outcome: EventTypeWrite.Outcome, _ unchecked: [SchemaProblem]
     ) -> Response {
         switch outcome {
         case .added(let record):
@@ -107,7 +107,7 @@ struct EventTypeEndpoints: Sendable {
     }
 
     private func resource(
-        _ record: EventTypeRecord, _ unchecked: [SchemaError.Problem], status: Int, _ headers: [Response.Field] = []
+        _ record: EventTypeRecord, _ unchecked: [SchemaProblem], status: Int, _ headers: [Response.Field] = []
     ) -> Response {
         .resource(version: record.version, status: status, headers) { json in
             json.members(of: record)

@@ -6,7 +6,7 @@ import HeraldModel
 struct EventTypeInput: Sendable {
     let description: EventTypeWrite.Description
     /// The parts of the schema that are accepted and not checked.
-    let unchecked: [SchemaError.Problem]
+    let unchecked: [SchemaProblem]
 
     static let fields = ["description", "example", "schema", "check", "assert_formats"]
     static let limits = EventTypeWrite.limits

@@ -22,7 +22,7 @@ package struct JSONSchema: Sendable {
     let dynamicAnchors: [[String: Int]]
     var isDynamic: Bool { !dynamicAnchors.isEmpty }
     /// The parts of the schema that are accepted and not checked, with the reason: at most 50.
-    package let unchecked: [SchemaError.Problem]
+    package let unchecked: [SchemaProblem]
     /// Its memory, in units of a node or an instruction of a pattern: about 100 bytes.
     package let size: Int
 
@@ -50,36 +50,29 @@ package struct JSONSchema: Sendable {
     ///   - limit: the maximum number of violations.
     ///   - budget: for the validation. If it is exhausted, the result is meaningless.
     /// - Returns: an empty array if the value is valid.
-    package func violations(of value: JSONValue, limit: Int = 20, within budget: inout WorkBudget) -> [Violation] {
+    package func violations(of value: JSONValue, limit: Int = 20, within budget: inout WorkBudget) -> [SchemaProblem] {
         var validation = Validation(self, limit: limit, budget)
         defer { budget = validation.budget }
         return validation.run(value)
     }
 }
 
-/// One violation of a schema.
-package struct Violation: Hashable, Sendable {
-    /// A JSON pointer into the value, `""` for the whole.
+/// A part of a value that violates a schema, or of a schema that can't be used.
+package struct SchemaProblem: Hashable, Sendable {
+    /// A JSON pointer into the value or the schema, `""` for the whole.
     package let pointer: String
-    /// A description of the requirement.
+    /// A description of the error, and of what is allowed.
     package let detail: String
+
+    init(_ pointer: String, _ detail: String) {
+        self.pointer = pointer
+        self.detail = detail
+    }
 }
 
 /// Why a schema can't be used: all errors, at least one.
 package struct SchemaError: Error, Hashable, Sendable {
-    package struct Problem: Hashable, Sendable {
-        /// A JSON pointer into the schema.
-        package let pointer: String
-        /// A description of the error, and of what is allowed.
-        package let detail: String
+    package let problems: [SchemaProblem]
 
-        init(_ pointer: String, _ detail: String) {
-            self.pointer = pointer
-            self.detail = detail
-        }
-    }
-
-    package let problems: [Problem]
-
-    init(_ problems: [Problem]) { self.problems = problems }
+    init(_ problems: [SchemaProblem]) { self.problems = problems }
 }

@@ -7,9 +7,9 @@ struct SchemaCompiler {
     private(set) var resources: SchemaResources
     /// The resource of the schema that is compiled now.
     private(set) var resource = 0
-    var problems: [SchemaError.Problem] = []
+    var problems: [SchemaProblem] = []
     /// The parts of the schema that are not checked.
-    private(set) var unchecked: [SchemaError.Problem] = []
+    private(set) var unchecked: [SchemaProblem] = []
     private var nodes: [SchemaNode] = []
     private var indices: [SchemaResources.Place: Int] = [:]
     private var pointers: [String] = []

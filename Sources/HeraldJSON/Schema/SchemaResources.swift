@@ -34,7 +34,7 @@ struct SchemaResources {
     private(set) var resources: [Resource]
     private var byDocument: [String: Int] = [:]
     private var containing: [Place: Int] = [:]
-    private(set) var problems: [SchemaError.Problem] = []
+    private(set) var problems: [SchemaProblem] = []
 
     /// - Parameter budget: if it is exhausted, names are missing.
     init(_ root: JSONValue, _ dialect: Dialect, _ budget: inout WorkBudget) {

@@ -4,7 +4,7 @@ struct Validation {
     var nodes: [SchemaNode] { schema.nodes }
     private let limit: Int
     private(set) var budget: WorkBudget
-    private var violations: [Violation] = []
+    private var violations: [SchemaProblem] = []
     /// The current position in the value.
     private var path: [Step] = []
     /// Nested schemas of which only the result is needed, not the reasons.
@@ -46,11 +46,11 @@ struct Validation {
         self.budget = budget
     }
 
-    mutating func run(_ value: JSONValue) -> [Violation] {
+    mutating func run(_ value: JSONValue) -> [SchemaProblem] {
         let isValid = check(0, value)
         if isTooDeep {
             let detail = "can't be checked: the schema is nested too deep for it"
-            return violations.prefix(limit - 1) + [Violation(pointer: "", detail: detail)]
+            return violations.prefix(limit - 1) + [SchemaProblem("", detail)]
         }
         assert(hasGivenUp || isValid == violations.isEmpty)
         return violations
@@ -165,7 +165,7 @@ struct Validation {
             case .index(let index): "\(parent)/\(index)"
             }
         }
-        let violation = Violation(pointer: place, detail: detail())
+        let violation = SchemaProblem(place, detail())
         // Messages cost steps, too: for a thousand values with long names, they are longer than the input.
         budget.spend(20 + 4 * path.count + (violation.pointer.utf8.count + violation.detail.utf8.count) / 2)
         violations.append(violation)
