@@ -20,32 +20,22 @@ struct RecipeRequest {
 
 /// A recipe that is ready to make requests, with the keys of its delegate.
 struct RecipeTarget {
-    /// A scheme with the keys of the delegate, newest first.
-    private struct SchemeSigner {
-        let scheme: Scheme
-        /// `expiresAt`: milliseconds since 1970 UTC.
-        let keys: [(bytes: [UInt8], expiresAt: Int64)]
-
-        init(_ scheme: Scheme, _ secrets: [DelegateSecret]) {
-            self.scheme = scheme
-            // A key that was made for another scheme, and still signs for a while, is none of this one's.
-            keys = secrets.compactMap { entry in
-                (try? scheme.key(entry.secret.text, for: .signing)).map { ($0, entry.expiresAt ?? .max) }
-            }
-        }
-    }
-
     let plan: RecipePlan
-    private let signers: [SchemeSigner]
+    /// The schemes with the keys of the delegate, newest first. `expiresAt`: milliseconds since 1970 UTC.
+    private let signers: [(scheme: Scheme, keys: [(bytes: [UInt8], expiresAt: Int64)])]
 
     /// The names of the headers that have a secret itself.
-    var tokenHeaders: [String] { signers.map(\.scheme).filter { $0.algorithm == .token }.map(\.header) }
+    var tokenHeaders: [String] { signers.map { $0.scheme }.filter { $0.algorithm == .token }.map(\.header) }
 
     init(_ plan: RecipePlan, _ secrets: [DelegateSecret]) {
         self.plan = plan
         signers = plan.signatures.compactMap { signature in
             guard case .scheme(let scheme) = signature else { return nil }
-            return SchemeSigner(scheme, secrets)
+            // A key that was made for another scheme, and still signs for a while, is none of this one's.
+            let keys: [(bytes: [UInt8], expiresAt: Int64)] = secrets.compactMap { entry in
+                (try? scheme.key(entry.secret.text, for: .signing)).map { ($0, entry.expiresAt ?? .max) }
+            }
+            return (scheme: scheme, keys: keys)
         }
     }
 
