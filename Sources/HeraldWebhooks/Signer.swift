@@ -12,21 +12,21 @@ struct Signer {
     /// Milliseconds since 1970 UTC.
     let expiresAt: Int64
 
-    init(_ entry: DelegateSecret) throws(SignerError) {
+    init(_ entry: DelegateSecret) throws(TargetError) {
         expiresAt = entry.expiresAt ?? .max
         switch entry.secret.scheme {
         case .v1:
             do {
                 key = .hmac(try HMAC(key: entry.secret.bytes))
             } catch {
-                throw SignerError(detail: error.description)
+                throw .signing(error.description)
             }
-        case .text: throw SignerError(detail: "The secret is a text, which can't sign by Standard Webhooks.")
+        case .text: throw .signing("The secret is a text, which can't sign by Standard Webhooks.")
         case .v1a:
             do {
                 key = .ed25519(try Ed25519.PrivateKey(seed: entry.secret.bytes))
             } catch {
-                throw SignerError(detail: error.description)
+                throw .signing(error.description)
             }
         }
     }
@@ -62,9 +62,4 @@ struct Signer {
         text.copyMemory(from: UnsafeRawBufferPointer(start: scheme.utf8Start, count: count))
         return count + Base64.encode(signature, into: UnsafeMutableRawBufferPointer(rebasing: text[count...]))
     }
-}
-
-/// Why a key cannot sign.
-struct SignerError: Error {
-    let detail: String
 }

@@ -82,12 +82,8 @@ final class Target {
         hasher.combine(tls)
         connectionGroup = hasher.finalize() & 0x7fff_ffff
         sessions = url.scheme == .https ? TLSSessions() : nil
-        do {
-            signers = try delegate.state.secrets.filter { $0.secret.scheme != .text }
-                .map { entry throws(SignerError) in try Signer(entry) }
-        } catch {
-            throw .signing(error)
-        }
+        signers = try delegate.state.secrets.filter { $0.secret.scheme != .text }
+            .map { entry throws(TargetError) in try Signer(entry) }
         if let recipe = settings.request {
             guard let plan = RecipePlan(recipe) else { throw .recipe }
             self.recipe = RecipeTarget(plan, delegate.state.secrets)
@@ -222,14 +218,15 @@ final class Pin {
 /// Why no callback can be sent to a delegate.
 enum TargetError: Error {
     case url(CallbackURLError)
-    case signing(SignerError)
+    /// A key cannot sign.
+    case signing(String)
     /// The stored recipe has members or values that this release does not support.
     case recipe
 
     var detail: String {
         switch self {
         case .url(let error): "The URL \(error)."
-        case .signing(let error): error.detail
+        case .signing(let detail): detail
         case .recipe: "The setting request is none that this release understands."
         }
     }
