@@ -17,6 +17,12 @@ extension JSONValue {
     /// The elements in the order of the text; empty if the value is not an array.
     package var elements: Elements { children(when: .array) }
 
+    /// The member of an object that has no other one.
+    package var onlyMember: (key: String, value: JSONValue)? { count == 1 ? members.first { _ in true } : nil }
+
+    /// - Parameter index: 0 or more.
+    package func element(at index: Int) -> JSONValue? { elements.dropFirst(index).first { _ in true } }
+
     private func children(when kind: JSONKind) -> Elements {
         Elements(tape: tape, position: index + 1, end: self.kind == kind ? Int(node.next) : index + 1)
     }

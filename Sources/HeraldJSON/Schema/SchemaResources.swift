@@ -230,6 +230,6 @@ extension JSONValue {
     /// The element with this index, by its decimal text.
     fileprivate func element(_ text: String) -> JSONValue? {
         guard let index = Int(text), index >= 0, String(index) == text else { return nil }
-        return elements.dropFirst(index).first { _ in true }
+        return element(at: index)
     }
 }

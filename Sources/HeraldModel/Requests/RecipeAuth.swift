@@ -48,7 +48,7 @@ package enum RecipeAuth: Equatable, Sendable {
     ///   - errors: all errors are appended; then the result is `nil`.
     init?(_ value: JSONValue, at pointer: String, _ errors: inout [FieldError]) {
         let names = Self.kinds.map(\.name).joined(separator: ", ")
-        guard value.count == 1, let (name, members) = value.members.first(where: { _ in true }),
+        guard let (name, members) = value.onlyMember,
             let kind = Self.kinds.first(where: { $0.name == name }), members.kind == .object
         else {
             errors.append(FieldError(pointer, "must be an object with one member, which is an object: \(names)"))
@@ -111,7 +111,7 @@ package enum RecipeAuth: Equatable, Sendable {
     /// The members of `value` over those of `old`, if both are of one kind: so a change need not repeat the secret,
     /// which is never shown.
     static func merged(_ value: JSONValue, over old: JSONValue?) -> [UInt8] {
-        guard value.count == 1, let (name, members) = value.members.first(where: { _ in true }),
+        guard let (name, members) = value.onlyMember,
             members.kind == .object, let before = old?[name], before.kind == .object
         else { return JSONWriter.document(of: CompactJSON(value)) }
         return JSONWriter.document { auth in

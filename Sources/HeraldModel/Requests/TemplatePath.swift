@@ -43,15 +43,6 @@ struct TemplatePath: Sendable {
     }
 }
 
-extension JSONValue {
-    fileprivate func element(at index: Int) -> JSONValue? {
-        guard kind == .array, index < count else { return nil }
-        var iterator = elements
-        for _ in 0..<index { _ = iterator.next() }
-        return iterator.next()
-    }
-}
-
 /// The values that paths refer to while a template is rendered.
 struct TemplateContext {
     let roots: TemplateRoots

@@ -9,7 +9,7 @@ extension FilterCompiler {
     mutating func condition(_ value: JSONValue, _ pointer: String) -> FilterCondition? {
         if let scalar = scalar(value) { return scalar }
         guard value.kind == .object else { return refuse(pointer, "must be a value or a condition, not an array") }
-        guard let (name, operand) = onlyMember(value) else {
+        guard let (name, operand) = value.onlyMember else {
             return refuse(pointer, "must be an object with one of \(Self.operators.joined(separator: ", "))")
         }
         let path = JSONPointer.child(pointer, name)
@@ -23,12 +23,6 @@ extension FilterCompiler {
         default:
             return refuse(path, "is not a condition; conditions are: \(Self.operators.joined(separator: ", "))")
         }
-    }
-
-    private func onlyMember(_ value: JSONValue) -> (key: String, value: JSONValue)? {
-        var members = value.members
-        guard value.count == 1 else { return nil }
-        return members.next()
     }
 
     private mutating func scalar(_ value: JSONValue) -> FilterCondition? {
@@ -79,7 +73,7 @@ extension FilterCompiler {
     private mutating func ignoringCase(
         _ name: String, _ operand: JSONValue, _ pointer: String
     ) -> FilterCondition? {
-        guard let (inner, value) = onlyMember(operand), inner == "equals-ignore-case" else {
+        guard let (inner, value) = operand.onlyMember, inner == "equals-ignore-case" else {
             leaves += 1
             return refuse(pointer, "must be a string, or an object with equals-ignore-case")
         }
@@ -115,7 +109,7 @@ extension FilterCompiler {
                 }
             }
         case .object:
-            guard let (name, inner) = onlyMember(operand), Self.excludable.contains(name) else {
+            guard let (name, inner) = operand.onlyMember, Self.excludable.contains(name) else {
                 return refuse(
                     pointer,
                     "must be a value, an array of values, or an object with one of "
