@@ -74,22 +74,17 @@ struct CharacterSet: Sendable {
     }
 
     static let digit = CharacterSet("0", "9")
-    static let word: CharacterSet = {
-        var set = CharacterSet("a", "z")
-        for other in [CharacterSet("A", "Z"), digit, CharacterSet("_")] { set.formUnion(other) }
-        return set
-    }()
-    static let lineEnd: CharacterSet = {
-        var set = CharacterSet("\u{2028}", "\u{2029}")
-        for other in [CharacterSet("\n"), CharacterSet("\r")] { set.formUnion(other) }
-        return set
-    }()
+    static let word = union(CharacterSet("a", "z"), CharacterSet("A", "Z"), digit, CharacterSet("_"))
+    static let lineEnd = union(CharacterSet("\u{2028}", "\u{2029}"), CharacterSet("\n"), CharacterSet("\r"))
     static let space: CharacterSet = {
-        var set = CharacterSet("\u{9}", "\u{d}")
-        for other in [lineEnd, CharacterSet("\u{feff}")] { set.formUnion(other) }
+        var set = union(CharacterSet("\u{9}", "\u{d}"), lineEnd, CharacterSet("\u{feff}"))
         set.categories = [.spaceSeparator]
         return set
     }()
+
+    private static func union(_ sets: CharacterSet...) -> CharacterSet {
+        sets.reduce(into: CharacterSet()) { $0.formUnion($1) }
+    }
 
     private static let categoryNames: [String: Unicode.GeneralCategory] = [
         "Lu": .uppercaseLetter, "Ll": .lowercaseLetter, "Lt": .titlecaseLetter, "Lm": .modifierLetter,
