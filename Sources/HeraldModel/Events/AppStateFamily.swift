@@ -4,9 +4,8 @@ import HeraldJSON
 package enum AppStateFamily {
     package static let changed = "app_state.changed"
 
-    /// The JSON of the new state; `nil` for other types. All errors are appended to `errors`.
-    static func read(_ type: String, data: JSONValue?, _ errors: inout [FieldError]) -> [UInt8]? {
-        guard type == changed else { return nil }
+    /// The JSON of the new state. All errors are appended to `errors`.
+    static func read(_ data: JSONValue?, _ errors: inout [FieldError]) -> [UInt8]? {
         let state = data?["state"]
         if state == nil {
             errors.append(

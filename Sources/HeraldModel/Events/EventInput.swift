@@ -90,7 +90,7 @@ package enum EventInput {
         _ type: String, _ subject: inout String?, _ data: JSONValue?, _ errors: inout [FieldError]
     ) -> EventDraft.Family {
         if type == AppStateFamily.changed {
-            guard let state = AppStateFamily.read(type, data: data, &errors) else { return .none }
+            guard let state = AppStateFamily.read(data, &errors) else { return .none }
             return .appState(state: state)
         }
         if type == AuthFamily.statusChanged, data?["cause"] != nil {
