@@ -6,21 +6,18 @@ extension Descriptors {
     /// Bytes that the system keeps of what was received and not read; Linux takes twice as much memory for them.
     private static let receiveBuffer: Int32 = 64 << 10
     /// The reads that libcurl may make: a number of reads, and of bytes.
-    private struct Allowance {
-        let reads: Int32
-        let bytes: Int
-    }
+    private typealias Allowance = (reads: Int32, bytes: Int)
 
     /// Until the request is sent: the receiver's part of a TLS handshake, with its certificates.
-    private static let handshake = Allowance(reads: 1024, bytes: 64 << 10)
+    private static let handshake: Allowance = (1024, 64 << 10)
 
     /// For a header section, and again for a body, each with what belongs to neither: enough for those that arrive byte
     /// by byte. Over HTTP/2 this is more, because other responses share the connection, and because what was sent of a
     /// body that is cut off still arrives: on the same machine up to 4 MiB, which the system of the receiver holds.
     private static func allowance(_ multi: Multi.Kind) -> Allowance {
         switch multi {
-        case .http1: Allowance(reads: 1024, bytes: 48 << 10)
-        case .http2: Allowance(reads: 4096, bytes: 8 << 20)
+        case .http1: (1024, 48 << 10)
+        case .http2: (4096, 8 << 20)
         }
     }
 
