@@ -74,18 +74,10 @@
     /// The subjects of its settings, compiled.
     private let subjects: SubjectSelection
 
-    package convenience init(
+    /// - Parameter subjects: those of its settings; `nil` if they are not compiled yet.
+    package init(
         app: AppKey, key: DelegateKey, id: String, state: State, start: LogPosition, createdAt: Int64, updatedAt: Int64,
-        version: Int64
-    ) {
-        self.init(
-            app: app, key: key, id: id, state: state, start: start, createdAt: createdAt, updatedAt: updatedAt,
-            version: version, subjects: SubjectSelection(state.settings.subjects))
-    }
-
-    private init(
-        app: AppKey, key: DelegateKey, id: String, state: State, start: LogPosition, createdAt: Int64, updatedAt: Int64,
-        version: Int64, subjects: SubjectSelection
+        version: Int64, subjects: SubjectSelection? = nil
     ) {
         self.app = app
         self.key = key
@@ -95,7 +87,7 @@
         self.createdAt = createdAt
         self.updatedAt = updatedAt
         self.version = version
-        self.subjects = subjects
+        self.subjects = subjects ?? SubjectSelection(state.settings.subjects)
     }
 
     /// The settings of its owner. Inlinable, because each delivery reads several of them: a call into this module would copy all.
@@ -127,7 +119,6 @@
             app: app, key: key, id: id, state: state, start: start, createdAt: createdAt, updatedAt: updatedAt,
             version: version,
             // They may be many: they are compiled again only when they have changed.
-            subjects: state.settings.hasSubjects(of: settings)
-                ? subjects : SubjectSelection(state.settings.subjects))
+            subjects: state.settings.hasSubjects(of: settings) ? subjects : nil)
     }
 }
