@@ -1,7 +1,7 @@
 import HeraldJSON
 
 /// The clause of a filter that an event does not match, and the reason, for people.
-package struct FilterMismatch: Equatable, Sendable {
+package struct FilterMismatch: Equatable, Sendable, CustomStringConvertible {
     /// The clause: a JSON pointer into the filter.
     package let pointer: String
     /// The values that the clause accepts: `"pro" or a string that begins with "team-"`. At most about 200 characters.
@@ -12,8 +12,6 @@ package struct FilterMismatch: Equatable, Sendable {
     /// `/data/plan: expected "pro", found "free"`
     package var description: String { "\(pointer): expected \(expected), found \(found)" }
 }
-
-extension FilterMismatch: CustomStringConvertible {}
 
 extension FilterMismatch {
     init(at pointer: String, expected: String, found: String) {
