@@ -86,17 +86,14 @@ struct SchemaResources {
         _ id: String, _ schema: JSONValue, _ pointer: String, in resource: Int, _ budget: inout WorkBudget
     ) -> Int {
         let reference = URIReference(id)
-        if reference.isFragmentOnly, let name = reference.fragment, !name.isEmpty {
-            // In draft 7 this is an anchor.
-            if dialect == .draft7 {
-                anchor(String(name), Location(value: schema, pointer: pointer, resource: resource), "$id")
-            } else {
+        if let name = reference.fragment, !name.isEmpty {
+            if dialect != .draft7 {
                 problems.append(.init(pointer + "/$id", "must not have a fragment: use $anchor"))
+            } else if reference.isFragmentOnly {
+                // In draft 7 this is an anchor.
+                anchor(String(name), Location(value: schema, pointer: pointer, resource: resource), "$id")
             }
-            return resource
-        }
-        if dialect != .draft7, reference.fragment?.isEmpty == false {
-            problems.append(.init(pointer + "/$id", "must not have a fragment: use $anchor"))
+            if reference.isFragmentOnly { return resource }
         }
         let base = resources[resource].uri
         // A short name below a long base makes a long URI.
