@@ -164,7 +164,7 @@ struct PatternParser {
                 throw PatternError("\\c is not followed by a letter")
             }
             return CharacterSet(Unicode.Scalar(UInt8(letter.value & 31)))
-        case "x": return CharacterSet(try hexadecimal(digits: 2))
+        case "x": return CharacterSet(try Self.scalar(hexadecimalValue(digits: 2)))
         case "u": return CharacterSet(try unicodeEscape())
         case "0" where !("0"..."9" ~= next ?? "x"): return CharacterSet("\0")
         case "0"..."9", "k": throw PatternError("it refers back to a group, which is not supported")
@@ -176,8 +176,8 @@ struct PatternParser {
         }
     }
 
-    private mutating func hexadecimal(digits: Int) throws(PatternError) -> Unicode.Scalar {
-        guard let scalar = Unicode.Scalar(try hexadecimalValue(digits: digits)) else {
+    private static func scalar(_ value: UInt32) throws(PatternError) -> Unicode.Scalar {
+        guard let scalar = Unicode.Scalar(value) else {
             throw PatternError("half of a surrogate pair stands for no character")
         }
         return scalar
@@ -199,9 +199,9 @@ struct PatternParser {
             var digits = 0
             while at + digits < text.count, text[at + digits] != "}" { digits += 1 }
             guard (1...6).contains(digits) else { throw PatternError("\\u{ is not followed by 1 to 6 digits and }") }
-            let scalar = try hexadecimal(digits: digits)
+            let value = try hexadecimalValue(digits: digits)
             at += 1
-            return scalar
+            return try Self.scalar(value)
         }
         let value = try hexadecimalValue(digits: 4)
         if value & 0xfc00 == 0xd800, take("\\"), take("u") {
@@ -210,10 +210,7 @@ struct PatternParser {
                 return pair
             }
         }
-        guard let scalar = Unicode.Scalar(value) else {
-            throw PatternError("half of a surrogate pair stands for no character")
-        }
-        return scalar
+        return try Self.scalar(value)
     }
 
     /// `{Lu}`, after `\p`.
