@@ -14,20 +14,14 @@ struct Signer {
 
     init(_ entry: DelegateSecret) throws(TargetError) {
         expiresAt = entry.expiresAt ?? .max
-        switch entry.secret.scheme {
-        case .v1:
-            do {
-                key = .hmac(try HMAC(key: entry.secret.bytes))
-            } catch {
-                throw .signing(error.description)
-            }
-        case .text: throw .signing("The secret is a text, which can't sign by Standard Webhooks.")
-        case .v1a:
-            do {
-                key = .ed25519(try Ed25519.PrivateKey(seed: entry.secret.bytes))
-            } catch {
-                throw .signing(error.description)
-            }
+        guard entry.secret.scheme != .text else {
+            throw .signing("The secret is a text, which can't sign by Standard Webhooks.")
+        }
+        let bytes = entry.secret.bytes
+        do {
+            key = try entry.secret.scheme == .v1 ? .hmac(HMAC(key: bytes)) : .ed25519(Ed25519.PrivateKey(seed: bytes))
+        } catch {
+            throw .signing("\(error)")
         }
     }
 
