@@ -189,8 +189,7 @@ final class Target {
     }
 
     var hasSeveralAddresses: Bool {
-        if case .open(let pins) = reach { return pins.count > 1 }
-        return false
+        if case .open(let pins) = reach { pins.count > 1 } else { false }
     }
 }
 

@@ -120,7 +120,6 @@ extension Validation {
 
 extension Unevaluated {
     fileprivate var isMembers: Bool {
-        if case .members = self { return true }
-        return false
+        if case .members = self { true } else { false }
     }
 }

@@ -103,8 +103,7 @@ package struct CallbackOutcome: Sendable {
 
     /// No request could be made of the event. Trying again can't help, and the receiver has no part in it.
     package var isRequestNotMade: Bool {
-        if case .failed(.requestNotMade, _) = verdict { return true }
-        return false
+        if case .failed(.requestNotMade, _) = verdict { true } else { false }
     }
 
     /// Whether the outcome says something about the receiver.
@@ -112,8 +111,7 @@ package struct CallbackOutcome: Sendable {
 
     /// 2xx, and nothing else.
     package var isSuccess: Bool {
-        if case .answered(let status, _) = verdict { return (200...299).contains(status) }
-        return false
+        if case .answered(let status, _) = verdict { (200...299).contains(status) } else { false }
     }
 }
 

@@ -102,8 +102,7 @@ public enum HubError: Error, Sendable, CustomStringConvertible {
 
     /// The invalid fields; empty if the problem is another one.
     public var fields: [FieldError] {
-        if case .invalid(let errors) = self { return errors }
-        return []
+        if case .invalid(let errors) = self { errors } else { [] }
     }
 
     /// The reason and how to resolve it, for humans.
