@@ -38,3 +38,11 @@ extension [FieldError] {
     /// One line for each field: its pointer and the error.
     package var text: String { map(\.text).joined(separator: "\n") }
 }
+
+/// Why a text is invalid, such as one with a placeholder or a wildcard.
+struct TextError: Error {
+    /// Follows the pointer of the text.
+    let detail: String
+
+    init(_ detail: String) { self.detail = detail }
+}

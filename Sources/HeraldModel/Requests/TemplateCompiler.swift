@@ -58,7 +58,7 @@ struct TemplateCompiler {
     private mutating func string(_ value: JSONValue, _ pointer: String) -> TemplateNode {
         let text = value.string ?? ""
         guard TemplateParser.hasPlaceholder(text) else { return Self.constant(value) }
-        do throws(TemplateSyntaxError) {
+        do throws(TextError) {
             let pieces = try TemplateParser.pieces(text, scope)
             nodes += pieces.count { if case .value = $0 { true } else { false } }
             if pieces.count == 1, case .value(let expression) = pieces[0] { return .value(expression, at: pointer) }
@@ -137,7 +137,7 @@ struct TemplateCompiler {
     private mutating func path(_ value: JSONValue, _ pointer: String) -> TemplatePath? {
         nodes += 1
         guard let text = value.string else { return refuse(pointer, "must be a path such as \"data.items\"") }
-        do throws(TemplateSyntaxError) {
+        do throws(TextError) {
             return try TemplateParser.path(text, scope)
         } catch {
             return refuse(pointer, error.detail)

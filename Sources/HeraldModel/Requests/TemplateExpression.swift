@@ -50,24 +50,16 @@ struct TemplateScope {
     /// Whether `attempt` is known: bodies are the same bytes in all attempts.
     var hasAttempt = false
 
-    func start(_ name: String) throws(TemplateSyntaxError) -> TemplatePath.Start {
+    func start(_ name: String) throws(TextError) -> TemplatePath.Start {
         if let index = elements.lastIndex(of: name) { return .element(index) }
         guard let root = TemplateRoot(rawValue: name) else {
             let known = (elements + TemplateRoot.allCases.map(\.rawValue)).joined(separator: ", ")
-            throw TemplateSyntaxError("uses \(name), which does not exist; paths begin with: \(known)")
+            throw TextError("uses \(name), which does not exist; paths begin with: \(known)")
         }
         guard root != .attempt || hasAttempt else {
-            throw TemplateSyntaxError(
+            throw TextError(
                 "uses attempt, which only headers can: all attempts of an event have the same path, query and body")
         }
         return .root(root)
     }
-}
-
-/// Why a placeholder is invalid.
-struct TemplateSyntaxError: Error {
-    /// Follows the pointer of the string.
-    let detail: String
-
-    init(_ detail: String) { self.detail = detail }
 }

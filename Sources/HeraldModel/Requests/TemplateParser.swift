@@ -18,19 +18,19 @@ struct TemplateParser {
     }
 
     /// The parts of the text; empty for an empty text.
-    static func pieces(_ text: String, _ scope: TemplateScope) throws(TemplateSyntaxError) -> [TemplatePiece] {
+    static func pieces(_ text: String, _ scope: TemplateScope) throws(TextError) -> [TemplatePiece] {
         var parser = TemplateParser(text, scope)
         return try parser.pieces()
     }
 
     /// A path alone, as directives have it: `data.items`.
-    static func path(_ text: String, _ scope: TemplateScope) throws(TemplateSyntaxError) -> TemplatePath {
+    static func path(_ text: String, _ scope: TemplateScope) throws(TextError) -> TemplatePath {
         var parser = TemplateParser(text, scope)
         parser.skipSpaces()
         let path = try parser.path()
         parser.skipSpaces()
         guard parser.at == parser.bytes.count else {
-            throw TemplateSyntaxError("must be a path such as data.items, without anything else")
+            throw TextError("must be a path such as data.items, without anything else")
         }
         return path
     }
@@ -40,7 +40,7 @@ struct TemplateParser {
         return zip(bytes, bytes.dropFirst()).contains { $0 == UInt8(ascii: "{") && $1 == UInt8(ascii: "{") }
     }
 
-    private mutating func pieces() throws(TemplateSyntaxError) -> [TemplatePiece] {
+    private mutating func pieces() throws(TextError) -> [TemplatePiece] {
         var pieces: [TemplatePiece] = []
         var start = 0
         while at < bytes.count {
@@ -60,18 +60,18 @@ struct TemplateParser {
     // MARK: Expressions
 
     /// Reads up to and including `}}`.
-    private mutating func expression() throws(TemplateSyntaxError) -> TemplateExpression {
+    private mutating func expression() throws(TextError) -> TemplateExpression {
         var operands = [try operand()]
         while take("??") { operands.append(try operand()) }
         var functions: [TemplateFunction] = []
         while take("|") {
             functions.append(try function())
             guard functions.count <= Self.maxFunctions else {
-                throw TemplateSyntaxError("has more than \(Self.maxFunctions) functions in one placeholder")
+                throw TextError("has more than \(Self.maxFunctions) functions in one placeholder")
             }
         }
         guard take("}}") else {
-            throw TemplateSyntaxError(
+            throw TextError(
                 at < bytes.count
                     ? "has an unexpected \(nextCharacter) in a placeholder, where ??, | or }} could follow"
                     : "has a placeholder without }}")
@@ -79,9 +79,9 @@ struct TemplateParser {
         return TemplateExpression(operands: operands, functions: functions)
     }
 
-    private mutating func operand() throws(TemplateSyntaxError) -> TemplateExpression.Operand {
+    private mutating func operand() throws(TextError) -> TemplateExpression.Operand {
         skipSpaces()
-        guard at < bytes.count else { throw TemplateSyntaxError("has a placeholder without }}") }
+        guard at < bytes.count else { throw TextError("has a placeholder without }}") }
         switch bytes[at] {
         case UInt8(ascii: "'"), UInt8(ascii: "\""): return .literal(.text(try quoted()))
         case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): return .literal(.json(try number()))
@@ -94,7 +94,7 @@ struct TemplateParser {
             guard let value = try? JSONDocument(parsing: word).root else { return .literal(.missing) }
             return .literal(.json(value))
         case "":
-            throw TemplateSyntaxError(
+            throw TextError(
                 isNext("}}")
                     ? "has an empty placeholder" : "has an unexpected \(nextCharacter), where a path must begin")
         default:
@@ -103,22 +103,22 @@ struct TemplateParser {
         }
     }
 
-    private mutating func number() throws(TemplateSyntaxError) -> JSONValue {
+    private mutating func number() throws(TextError) -> JSONValue {
         let start = at
         while at < bytes.count, isDigit(bytes[at]) || "+-.eE".utf8.contains(bytes[at]) { at += 1 }
         guard let value = try? JSONDocument(parsing: Array(bytes[start..<at])).root else {
-            throw TemplateSyntaxError("has the number \(text(start..<at)), which is not one of JSON")
+            throw TextError("has the number \(text(start..<at)), which is not one of JSON")
         }
         return value
     }
 
     // MARK: Paths
 
-    private mutating func path() throws(TemplateSyntaxError) -> TemplatePath {
+    private mutating func path() throws(TextError) -> TemplatePath {
         let begin = at
         let word = name()
         guard !word.isEmpty else {
-            throw TemplateSyntaxError("must be a path such as data.items")
+            throw TextError("must be a path such as data.items")
         }
         let start = try scope.start(word)
         var steps: [TemplatePath.Step] = []
@@ -127,7 +127,7 @@ struct TemplateParser {
                 at += 1
                 let key = name()
                 guard !key.isEmpty else {
-                    throw TemplateSyntaxError(
+                    throw TextError(
                         "needs a name after the full stop in \(text(begin..<at)); ['odd name'] takes any")
                 }
                 steps.append(.member(key))
@@ -138,16 +138,16 @@ struct TemplateParser {
                 break
             }
             guard steps.count <= Self.maxSteps else {
-                throw TemplateSyntaxError("has a path of more than \(Self.maxSteps) steps")
+                throw TextError("has a path of more than \(Self.maxSteps) steps")
             }
         }
         if case .root(let root) = start, !steps.isEmpty, root != .data, root != .delegate {
-            throw TemplateSyntaxError("uses \(text(begin..<at)), but \(root.rawValue) has no members")
+            throw TextError("uses \(text(begin..<at)), but \(root.rawValue) has no members")
         }
         return TemplatePath(start: start, steps: steps, text: text(begin..<at))
     }
 
-    private mutating func subscripted(in begin: Int) throws(TemplateSyntaxError) -> TemplatePath.Step {
+    private mutating func subscripted(in begin: Int) throws(TextError) -> TemplatePath.Step {
         let step: TemplatePath.Step
         if isNext("'") || isNext("\"") {
             step = .member(try quoted())
@@ -155,18 +155,18 @@ struct TemplateParser {
             let start = at
             while at < bytes.count, isDigit(bytes[at]) { at += 1 }
             guard (1...6).contains(at - start), let index = Int(text(start..<at)) else {
-                throw TemplateSyntaxError("needs a number or a name in quotes after [ in \(text(begin..<at))")
+                throw TextError("needs a number or a name in quotes after [ in \(text(begin..<at))")
             }
             step = .index(index)
         }
-        guard isNext("]") else { throw TemplateSyntaxError("has a [ without a ] in \(text(begin..<at))") }
+        guard isNext("]") else { throw TextError("has a [ without a ] in \(text(begin..<at))") }
         at += 1
         return step
     }
 
     // MARK: Functions
 
-    private mutating func function() throws(TemplateSyntaxError) -> TemplateFunction {
+    private mutating func function() throws(TextError) -> TemplateFunction {
         skipSpaces()
         let name = name()
         switch name {
@@ -180,7 +180,7 @@ struct TemplateParser {
             let start = at
             while at < bytes.count, isDigit(bytes[at]) { at += 1 }
             guard let count = Int(text(start..<at)), (1...Self.maxCharacters).contains(count) else {
-                throw TemplateSyntaxError("needs a number from 1 to \(Self.maxCharacters) after truncate")
+                throw TextError("needs a number from 1 to \(Self.maxCharacters) after truncate")
             }
             return .truncate(count)
         case "escape":
@@ -188,21 +188,21 @@ struct TemplateParser {
             let kind = self.name()
             guard let escape = TemplateFunction.Escape(rawValue: kind) else {
                 let known = TemplateFunction.Escape.allCases.map(\.rawValue).joined(separator: ", ")
-                throw TemplateSyntaxError("needs one of these after escape: \(known)")
+                throw TextError("needs one of these after escape: \(known)")
             }
             return .escape(escape)
         case "join":
             skipSpaces()
             guard isNext("'") || isNext("\"") else {
-                throw TemplateSyntaxError("needs a text in quotes after join, such as join ', '")
+                throw TextError("needs a text in quotes after join, such as join ', '")
             }
             let separator = try quoted()
             guard separator.utf8.count <= Self.maxSeparatorBytes else {
-                throw TemplateSyntaxError("has more than \(Self.maxSeparatorBytes) bytes after join")
+                throw TextError("has more than \(Self.maxSeparatorBytes) bytes after join")
             }
             return .join(separator)
         default:
-            throw TemplateSyntaxError(
+            throw TextError(
                 "uses the function \(name.isEmpty ? nextCharacter : name), which does not exist; functions are: "
                     + TemplateFunction.names)
         }
@@ -211,12 +211,12 @@ struct TemplateParser {
     // MARK: Words
 
     /// A text in quotes of either kind; it ends at the next one of this kind.
-    private mutating func quoted() throws(TemplateSyntaxError) -> String {
+    private mutating func quoted() throws(TextError) -> String {
         let quote = bytes[at]
         at += 1
         let start = at
         while at < bytes.count, bytes[at] != quote { at += 1 }
-        guard at < bytes.count else { throw TemplateSyntaxError("has a quote without an end in a placeholder") }
+        guard at < bytes.count else { throw TextError("has a quote without an end in a placeholder") }
         defer { at += 1 }
         return text(start..<at)
     }

@@ -27,7 +27,7 @@ package struct TextTemplate: Sendable {
             throw failure("must have at most \(TemplateLimits.textBytes) bytes")
         }
         let pieces: [TemplatePiece]
-        do throws(TemplateSyntaxError) {
+        do throws(TextError) {
             pieces = try TemplateParser.pieces(text, TemplateScope(hasAttempt: use == .header))
         } catch {
             throw failure(error.detail)

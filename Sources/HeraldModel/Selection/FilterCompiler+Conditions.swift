@@ -62,7 +62,7 @@ extension FilterCompiler {
     }
 
     private mutating func wildcard(_ text: String, _ literal: String, _ pointer: String) -> FilterCondition? {
-        do throws(Wildcard.Failure) {
+        do throws(TextError) {
             return FilterCondition(test: .wildcard(try Wildcard(text)), words: "a string like \(literal)")
         } catch {
             return refuse(pointer, error.detail)

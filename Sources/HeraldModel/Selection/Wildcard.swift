@@ -4,18 +4,6 @@
 /// Matching reads each byte of a text once. It never goes back, since the earliest occurrence of each part leaves the
 /// most for the next one.
 struct Wildcard: Equatable, Sendable {
-    enum Failure: Error {
-        case consecutive, escape
-
-        /// Follows the name of the value.
-        var detail: String {
-            switch self {
-            case .consecutive: "must not have two * in a row: one stands for any number of characters"
-            case .escape: "must have \\* or \\\\ where it has a backslash: an asterisk or a backslash itself"
-            }
-        }
-    }
-
     /// The part before the first `*`.
     private let beginning: [UInt8]
     /// The parts between two `*`.
@@ -23,16 +11,19 @@ struct Wildcard: Equatable, Sendable {
     /// The part after the last `*`; `nil` if there is none, and the text must be equal to ``beginning``.
     private let ending: [UInt8]?
 
-    init(_ pattern: String) throws(Failure) {
+    init(_ pattern: String) throws(TextError) {
+        let oddEscape = TextError("must have \\* or \\\\ where it has a backslash: an asterisk or a backslash itself")
         var parts: [[UInt8]] = [[]]
         var isEscaped = false
         var wasStar = false
         for byte in pattern.utf8 {
             let isStar = byte == UInt8(ascii: "*") && !isEscaped
-            if isStar && wasStar { throw .consecutive }
+            if isStar && wasStar {
+                throw TextError("must not have two * in a row: one stands for any number of characters")
+            }
             wasStar = isStar
             if isEscaped {
-                guard byte == UInt8(ascii: "*") || byte == UInt8(ascii: "\\") else { throw .escape }
+                guard byte == UInt8(ascii: "*") || byte == UInt8(ascii: "\\") else { throw oddEscape }
                 parts[parts.count - 1].append(byte)
                 isEscaped = false
             } else if byte == UInt8(ascii: "\\") {
@@ -43,7 +34,7 @@ struct Wildcard: Equatable, Sendable {
                 parts[parts.count - 1].append(byte)
             }
         }
-        if isEscaped { throw .escape }
+        if isEscaped { throw oddEscape }
         beginning = parts.removeFirst()
         ending = parts.popLast()
         self.parts = parts.map(SearchedText.init)
