@@ -30,7 +30,7 @@ struct Pattern: Sendable {
     var size: Int { program.count }
 
     init(_ text: String) throws(PatternError) {
-        words = text.beginning
+        words = text.shortened()
         var parser = PatternParser(text)
         program = PatternProgram.make(try parser.parse())
         if program.count > Self.maxSize { throw PatternError("it is too large") }
@@ -105,8 +105,8 @@ extension Pattern.Assertion {
 
 extension String {
     /// Truncated to a length that fits in a sentence.
-    var beginning: String {
-        unicodeScalars.count <= 200 ? self : String(String.UnicodeScalarView(unicodeScalars.prefix(200))) + "…"
+    package func shortened(to limit: Int = 200) -> String {
+        unicodeScalars.count <= limit ? self : String(String.UnicodeScalarView(unicodeScalars.prefix(limit))) + "…"
     }
 }
 

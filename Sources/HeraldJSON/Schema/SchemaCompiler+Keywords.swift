@@ -137,14 +137,14 @@ extension SchemaCompiler {
             return refuse(place, "must be more than 0 and have at most \(JSONNumber.maxDivisorDigits) digits")
         }
         return NumberLimit(
-            kind: kind, number: number, text: String(decoding: value.bytes, as: UTF8.self).beginning,
+            kind: kind, number: number, text: String(decoding: value.bytes, as: UTF8.self).shortened(),
             cost: value.cost)
     }
 
     private mutating func format(_ value: JSONValue, _ place: String) -> Format? {
         guard let name = string(value, place) else { return nil }
         guard let format = Format(rawValue: name) else {
-            leaveOut(place, "is not checked: Herald does not support the format \(name.beginning)")
+            leaveOut(place, "is not checked: Herald does not support the format \(name.shortened())")
             return nil
         }
         if !assertsFormats { leaveOut(place, "is not checked: set assert_formats to true to check it") }

@@ -176,7 +176,7 @@ struct SchemaCompiler {
         if budget.isSpent { return nil }
         return refuse(
             place,
-            "names \(text.beginning), which is not in this schema: references must point into it, such as "
+            "names \(text.shortened()), which is not in this schema: references must point into it, such as "
                 + "\"#/$defs/address\"")
     }
 

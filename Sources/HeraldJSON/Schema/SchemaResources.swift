@@ -106,7 +106,7 @@ struct SchemaResources {
             return resource
         }
         if byDocument.updateValue(resources.count, forKey: uri.document) != nil {
-            problems.append(.init(pointer + "/$id", "names \(id.beginning), which another schema is named, too"))
+            problems.append(.init(pointer + "/$id", "names \(id.shortened()), which another schema is named, too"))
         }
         resources.append(new)
         return resources.count - 1
@@ -118,7 +118,7 @@ struct SchemaResources {
         {
             problems.append(
                 .init(
-                    "\(location.pointer)/\(keyword)", "names \(name.beginning), which another schema is named, too"))
+                    "\(location.pointer)/\(keyword)", "names \(name.shortened()), which another schema is named, too"))
         }
     }
 

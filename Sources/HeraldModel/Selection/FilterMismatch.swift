@@ -15,7 +15,8 @@ package struct FilterMismatch: Equatable, Sendable, CustomStringConvertible {
 
 extension FilterMismatch {
     init(at pointer: String, expected: String, found: String) {
-        self.init(pointer: pointer, expected: excerpt(expected, maxExpected), found: excerpt(found, maxFound))
+        self.init(
+            pointer: pointer, expected: expected.shortened(to: maxExpected), found: found.shortened(to: maxFound))
     }
 
     /// - Parameters:
@@ -109,11 +110,6 @@ private func describe(_ value: JSONValue) -> String {
     case .array: value.count == 1 ? "an array of 1 element" : "an array of \(value.count) elements"
     case .string, .number, .bool, .null:
         // A few bytes more than displayed: a character that is cut in two is removed afterwards.
-        excerpt(value.withBytes { String(decoding: $0.prefix(4 * maxFound + 4), as: UTF8.self) }, maxFound)
+        value.withBytes { String(decoding: $0.prefix(4 * maxFound + 4), as: UTF8.self) }.shortened(to: maxFound)
     }
-}
-
-private func excerpt(_ text: String, _ limit: Int) -> String {
-    text.unicodeScalars.count <= limit
-        ? text : String(String.UnicodeScalarView(text.unicodeScalars.prefix(limit))) + "…"
 }
