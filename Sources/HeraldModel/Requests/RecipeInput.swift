@@ -70,21 +70,12 @@ package enum RecipeInput {
         var signatures: Set<String> = []
         return plan.signatures.enumerated().compactMap { index, signature in
             let place = "\(pointer)/sign/\(index)"
-            let scheme = signature.scheme
+            let scheme: Scheme = if case .scheme(let given) = signature { given } else { .standard }
             if let header = scheme.headerNames.first(where: { others.contains($0.lowercased()) }) {
                 return FieldError(place, "has a header that headers or auth sets too: \(header)")
             }
             if signatures.insert(scheme.header.lowercased()).inserted { return nil }
             return FieldError(place, "has the header of another signature: \(scheme.header)")
-        }
-    }
-}
-
-extension RecipePlan.Signature {
-    fileprivate var scheme: Scheme {
-        switch self {
-        case .standard: .standard
-        case .scheme(let scheme): scheme
         }
     }
 }
