@@ -175,18 +175,11 @@ package final class DNSLookups: NameLookups {
         case 3: return .lacking(reason)
         default: return unavailable(reason)
         }
-        var addresses: [IPAddress] = []
-        var node = result?.pointee.nodes
-        while let current = node {
-            // Skips unknown address families, which would be refused when the socket opens.
-            if let address = current.pointee.ai_addr.flatMap(IPAddress.init(socketAddress:)),
-                !addresses.contains(address)
-            {
-                addresses.append(address)
-            }
-            node = current.pointee.ai_next
-        }
-        return .addresses(addresses)
+        guard let first = result?.pointee.nodes else { return .addresses([]) }
+        // Skips unknown address families, which would be refused when the socket opens.
+        let found = sequence(first: first) { $0.pointee.ai_next }
+            .compactMap { $0.pointee.ai_addr.flatMap(IPAddress.init(socketAddress:)) }
+        return .addresses(found.reduce(into: []) { if !$0.contains($1) { $0.append($1) } })
     }
 }
 
