@@ -2,7 +2,8 @@ import CHeraldCurl
 
 /// Header lines in libcurl's format, in memory that Herald owns: libcurl only reads them.
 final class HeaderList {
-    private let nodes: UnsafeMutablePointer<curl_slist>
+    /// The first entry, which the others follow in memory. Valid for the lifetime of this object.
+    let first: UnsafeMutablePointer<curl_slist>
     private let text: UnsafeMutablePointer<CChar>
     private let rest: HeaderList?
 
@@ -11,13 +12,13 @@ final class HeaderList {
     ///   - rest: the lines that follow; other lists may share them.
     init(_ lines: [String], before rest: HeaderList? = nil) {
         self.rest = rest
-        nodes = .allocate(capacity: max(lines.count, 1))
+        first = .allocate(capacity: max(lines.count, 1))
         text = .allocate(capacity: lines.reduce(1) { $0 + $1.utf8.count + 1 })
-        nodes.initialize(to: curl_slist(data: text, next: rest?.first))
+        first.initialize(to: curl_slist(data: text, next: rest?.first))
         text.initialize(to: 0)
         var free = text
         for (index, line) in lines.enumerated() {
-            nodes[index] = curl_slist(data: free, next: index + 1 < lines.count ? nodes + index + 1 : rest?.first)
+            first[index] = curl_slist(data: free, next: index + 1 < lines.count ? first + index + 1 : rest?.first)
             for byte in line.utf8 {
                 free.pointee = CChar(bitPattern: byte)
                 free += 1
@@ -28,12 +29,9 @@ final class HeaderList {
     }
 
     deinit {
-        nodes.deallocate()
+        first.deallocate()
         text.deallocate()
     }
-
-    /// Valid for the lifetime of this object.
-    var first: UnsafeMutablePointer<curl_slist> { nodes }
 
     /// Copies of the lines of a list.
     static func lines(_ first: UnsafeMutablePointer<curl_slist>) -> [String] {
