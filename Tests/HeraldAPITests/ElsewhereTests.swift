@@ -23,7 +23,9 @@ struct ElsewhereTests {
         let targets = try #require(json["targets"]).elements.map {
             "\($0["name"]?.string ?? "") \($0["path"]?.string ?? "")"
         }
-        #expect(targets == ["Delegation ", "Herald Sources/Herald/Elsewhere"])
+        // The functions of Swift's runtime are there for those who build for Linux on another platform.
+        #expect(
+            targets == ["Delegation ", "CDelegation Sources/C/CDelegation", "Herald Sources/Herald/Elsewhere"])
     }
 
     @Test("says why the hub is not available, for each type of the library")
