@@ -77,7 +77,7 @@ extension Writer {
         try within([Request(.beginSnapshot)], body)
     }
 
-    /// Runs the body in the transaction that the requests begin.
+    /// Runs the body in the transaction that the requests begin, and ends it.
     func within<Value>(_ beginning: [Request], _ body: () throws(StoreError) -> Value) throws(StoreError) -> Value {
         _ = try run(beginning)
         do throws(StoreError) {

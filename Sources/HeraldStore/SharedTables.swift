@@ -1,4 +1,5 @@
-/// The tables that have the same columns in both databases, as the first migration makes them. Never change them: add migrations.
+/// The tables that both databases have, as the first migration makes them. Never change them, not even a space: `herald check`
+/// compares the text that SQLite stores. Add migrations.
 package enum SharedTables {
     /// The size of each app in each block of the log, and the counts of removed rows.
     package static func blocks(_ dialect: SQLDialect) -> String {
@@ -124,7 +125,8 @@ package enum SharedTables {
         let request = dialect.either("", "request   bigint NOT NULL DEFAULT 0,\n    ")
         return """
             -- Deliveries that failed so far. `state`: WaitingDelivery.State. `uncounted`: the part of `attempts` that used up no
-            -- step of the retry schedule. `request`: the change that has asked for the delivery, or for its end, 0 for none.
+            -- step of the retry schedule. `request`, only in PostgreSQL: the change that has asked for the delivery, or for its
+            -- end, 0 for none.
             CREATE TABLE waiting (
                 delegate  \(integer) NOT NULL\(dialect.ofDelegate),
                 event     \(integer) NOT NULL,
