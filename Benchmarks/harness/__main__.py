@@ -120,10 +120,14 @@ def main():
                         "make them Benchmarks/baseline.json; with --only faults or --only nodes: measure, and put what was found "
                         "into receivers.md or nodes.md of Documentation/measurements")
     parser.add_argument("--only", metavar="LIST", help="these scenarios, separated by commas")
+    parser.add_argument("--again", action="store_true",
+                        help="with --only: put their figures in the place of those of the last run, and keep its others")
     parser.add_argument("--data", default=".", metavar="FOLDER", help="where to write data, on a disk (default: here)")
     options = parser.parse_args()
     if options.publish and options.only not in scenarios.APART:
         return publish()
+    if options.again and (not options.only or options.quick):
+        parser.error("--again takes --only, and whole rounds")
     unnamed = scenarios.APART + (scenarios.LONG if options.quick else ())
     all_of_them = [name for name in scenarios.ALL if name not in unnamed]
     chosen = options.only.split(",") if options.only else all_of_them
@@ -170,8 +174,13 @@ def main():
         print("\n" + report.aligned(report.goals(bench.lines)))
     print("\n" + "\n".join(remarks))
     results = os.path.join(ROOT, "Benchmarks", "results")
-    report.write(results, bench.lines, remarks, bench.samples)
-    plots.draw(results, bench.lines, bench.samples)
+    if not options.again:
+        report.write(results, bench.lines, remarks, bench.samples)
+        plots.draw(results, bench.lines, bench.samples)
+    elif not failed:
+        last = report.read(os.path.join(results, "latest.json")).with_again(bench.lines, bench.samples, options.only)
+        report.write(results, last.lines, last.notes, last.samples)
+        plots.draw(results, last.lines, last.samples)
     for complaint in counts.exceeded(bench.lines, bench.samples.get("counts", {})) if options.check else ():
         print(f"Benchmarks/run: {complaint}", file=sys.stderr)
         failed = True

@@ -155,6 +155,17 @@ class Run:
     notes: list
     samples: dict
 
+    def with_again(self, lines, samples, names):
+        """The run with these figures in the place of its own of the same scenarios. A later one has figures of its own."""
+        again = {}
+        for entry in lines:
+            again.setdefault(entry.scenario, []).append(entry)
+        put = []
+        for scenario in dict.fromkeys(entry.scenario for entry in [*self.lines, *lines]):
+            put += again.get(scenario) or [entry for entry in self.lines if entry.scenario == scenario]
+        note = f"- measured again, later: {names}"
+        return Run(put, [*(other for other in self.notes if other != note), note], self.samples | samples)
+
 
 def dump(path, lines, notes, samples):
     entries = [dataclasses.asdict(entry) | {"holds": entry.holds} for entry in lines]

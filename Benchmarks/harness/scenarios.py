@@ -211,7 +211,7 @@ def multicast(bench):
     def single(what, figure, most, aim):
         bench.single(title, what, rounds.median("members", figure), Goal(most=most, aim=aim, of=19))
 
-    single("bytes of a weak member with its side table", "bytes", 128, 120)
+    single("bytes of a weak member", "bytes", 128, 120)
     single("ms to remove 100,000, in order", "forward", 50, 35)
     single("ms to remove 100,000, backwards", "backward", 50, 35)
     single("ms to remove 100,000, at random", "random", 150, 100)

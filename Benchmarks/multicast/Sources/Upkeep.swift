@@ -10,8 +10,8 @@ private func resident() -> Int {
     return (pages.flatMap { Int($0[1]) } ?? 0) * sysconf(Int32(_SC_PAGESIZE))
 }
 
-/// Bytes for each weakly held member: its place in the collection, and the side table of its object. To be asked first, while no
-/// memory was freed that could be used again.
+/// Bytes for each weakly held member: its entry, its place in the collection, and what the runtime keeps for its object. To be asked
+/// first, while no memory was freed that could be used again.
 func memberBytes(_ count: Int = 100_000) -> Double {
     let listeners = makeListeners(count)
     let before = resident()
