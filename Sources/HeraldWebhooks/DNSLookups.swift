@@ -94,7 +94,7 @@ package final class DNSLookups: NameLookups {
 
     private func begin(_ host: String, _ channel: Channel?) {
         guard let channel else {
-            return results.list.append((host, Self.unavailable("c-ares can't start")))
+            return results.list.append((host, .lacking(Self.lack() ?? "c-ares can't start")))
         }
         channel.lookups += 1
         channel.openCount += 1
@@ -112,7 +112,8 @@ package final class DNSLookups: NameLookups {
         {
             return channel
         }
-        guard let new = Channel(isPatient: isPatient, configuration, now) else { return channel }
+        // Without a descriptor for `resolv.conf`, c-ares 1.18 would send the queries of the new channel to 127.0.0.1.
+        guard Self.lack() == nil, let new = Channel(isPatient: isPatient, configuration, now) else { return channel }
         if let channel, channel.openCount > 0 { retired.append(channel) }
         return new
     }
@@ -155,15 +156,15 @@ package final class DNSLookups: NameLookups {
         return results.list
     }
 
-    /// c-ares has one status for name servers out of reach and for a socket that can't be made.
-    private static func unavailable(_ reason: String) -> Resolver.Answer {
+    /// Why this machine has no socket for a query; `nil` if it has one.
+    private static func lack() -> String? {
         let probe = socket(AF_INET, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         if probe >= 0 {
             close(probe)
-            return .unavailable(reason)
+            return nil
         }
         let code = errno
-        return CurlResult.isLack(code) ? .lacking(String(cString: strerror(code))) : .unavailable(reason)
+        return CurlResult.isLack(code) ? String(cString: strerror(code)) : nil
     }
 
     fileprivate static func answer(_ status: Int32, _ result: UnsafeMutablePointer<ares_addrinfo>?) -> Resolver.Answer {
@@ -173,7 +174,8 @@ package final class DNSLookups: NameLookups {
         case 0: break
         case 1: return .failed(reason)
         case 3: return .lacking(reason)
-        default: return unavailable(reason)
+        // c-ares has one status for name servers out of reach and for a socket that can't be made.
+        default: return lack().map(Resolver.Answer.lacking) ?? .unavailable(reason)
         }
         guard let first = result?.pointee.nodes else { return .addresses([]) }
         // Skips unknown address families, which would be refused when the socket opens.
