@@ -53,7 +53,9 @@ extension Hub {
         } catch {
             switch error {
             // What is committed stays.
-            case .store(.full), .store(.notWritable), .store(.unavailable), .store(.unknown): break
+            case .store(.full), .store(.inputOutput), .store(.notWritable), .store(.unavailable), .store(.unknown),
+                .store(.outdated), .store(.unreadable), .store(.failed):
+                break
             default: return
             }
         }

@@ -134,9 +134,12 @@ struct WatchTests {
     }
 
     @Test(
-        "a stop ends the waits for committed events also on a full disk, which keeps them, and not after a loss of the storage",
-        arguments: [false, true])
-    func endedWaits(isLost: Bool) async throws {
+        "a stop ends the waits for committed events also while commits fail, and not after a loss of the storage",
+        arguments: [
+            .full, .inputOutput(reason: "on purpose"), .failed(reason: "on purpose"),
+            .lost(path: "data", file: "herald.db"),
+        ] as [StoreError])
+    func endedWaits(_ error: StoreError) async throws {
         let bench = try HubBench { _ in .manual }
         await bench.register()
         let outcomes = Recorder<Bool>()
@@ -145,11 +148,10 @@ struct WatchTests {
         await withCheckedContinuation { continuation in
             bench.hub.publish(Publication(drafts: [draft], watch: watch) { _ in continuation.resume() })
         }
-        bench.store.refuse(true)
-        if isLost { bench.hub.storage.lost(.lost(path: "data", file: "herald.db")) }
+        let isLost = if case .lost = error { true } else { false }
+        if isLost { bench.hub.storage.lost(error) } else { bench.hub.storage.failed(error, refused: 0, at: 0) }
         bench.hub.endWatches()
         #expect(outcomes.items == (isLost ? [] : [false]))
-        bench.store.refuse(false)
         await bench.stop(grace: 0)
     }
 
