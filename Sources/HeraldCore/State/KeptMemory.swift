@@ -86,7 +86,7 @@ extension Portal {
 }
 
 extension APIKey {
-    /// With its entry, its meter and its place in the dictionary.
+    /// With its entry, its meter and its place in the dictionary and the list of its app.
     var keptBytes: Int { 512 + KeptMemory.bytes(of: name) }
 }
 

@@ -37,19 +37,17 @@ package final class KeyRing: Sendable {
     private struct Entries {
         /// By the id without `key_`, as bytes: a request can find its key without creating a string.
         var byName: [ArraySlice<UInt8>: Entry] = [:]
-        /// Likewise, by app. So a list, and a new key on the writer's thread, cost nothing for the keys of other apps.
-        var ofApps: [AppKey: [ArraySlice<UInt8>: Entry]] = [:]
+        /// So a list, and a new key on the writer's thread, cost nothing for the keys of other apps.
+        var ofApps: [AppKey: [Entry]] = [:]
 
-        mutating func set(_ entry: Entry) {
-            let name = KeyRing.name(entry.key.id)
-            byName[name] = entry
-            ofApps[entry.key.app, default: [:]][name] = entry
+        mutating func add(_ entry: Entry) {
+            byName[KeyRing.name(entry.key.id)] = entry
+            ofApps[entry.key.app, default: []].append(entry)
         }
 
         mutating func remove(_ id: String) -> Entry? {
-            let name = KeyRing.name(id)
-            guard let old = byName.removeValue(forKey: name) else { return nil }
-            ofApps[old.key.app]?[name] = nil
+            guard let old = byName.removeValue(forKey: KeyRing.name(id)) else { return nil }
+            ofApps[old.key.app]?.removeAll { $0 === old }
             if ofApps[old.key.app]?.isEmpty == true { ofApps[old.key.app] = nil }
             return old
         }
@@ -61,7 +59,7 @@ package final class KeyRing: Sendable {
     init(_ keys: [APIKey], _ kept: KeptMemory = KeptMemory()) {
         self.kept = kept
         var entries = Entries()
-        for key in keys { entries.set(Entry(key, used: key.lastUsedAt ?? 0)) }
+        for key in keys { entries.add(Entry(key, used: key.lastUsedAt ?? 0)) }
         self.entries = Mutex(entries)
         for entry in entries.byName.values { kept.change(.keys, of: entry.key.app, by: entry.key.keptBytes) }
     }
@@ -80,8 +78,8 @@ package final class KeyRing: Sendable {
 
     /// The keys of an app, newest first.
     package func list(_ app: AppKey) -> [Entry] {
-        let own = entries.withLock { $0.ofApps[app] } ?? [:]
-        return own.values.sorted { $0.key.id > $1.key.id }
+        let own = entries.withLock { $0.ofApps[app] } ?? []
+        return own.sorted { $0.key.id > $1.key.id }
     }
 
     var all: [Entry] { Array(entries.withLock { $0.byName }.values) }
@@ -91,9 +89,9 @@ package final class KeyRing: Sendable {
 
     func set(_ key: APIKey) {
         let old = entries.withLock { entries in
-            let old = entries.byName[Self.name(key.id)]
+            let old = entries.remove(key.id)
             let used = max(old?.lastUsedAt ?? 0, key.lastUsedAt ?? 0)
-            entries.set(Entry(key, used: used, old?.meter ?? RateMeter()))
+            entries.add(Entry(key, used: used, old?.meter ?? RateMeter()))
             return old
         }
         kept.change(.keys, of: key.app, by: key.keptBytes - (old?.key.keptBytes ?? 0))
