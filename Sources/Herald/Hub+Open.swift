@@ -41,8 +41,9 @@ extension Hub {
         /// existing secrets are encrypted; from then on the database opens only with it. `nil` stores secrets
         /// unencrypted.
         public var masterKey: String?
-        /// Called with reports for the operator: changes of webhooks, deliveries that were given up, or wait for descriptors,
-        /// failures of the storage. On the thread that writes, and on others of the hub at the same time: it must return soon and never wait.
+        /// Called with reports for the operator: changes of webhooks, deliveries that were given up or wait for descriptors,
+        /// scheduled events that are not published, failures of the storage. On the thread that writes, and on others of the
+        /// hub at the same time: it must return soon and never wait.
         public var onLog: (@Sendable (LogEntry) -> Void)?
 
         /// The defaults.

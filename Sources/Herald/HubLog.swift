@@ -10,6 +10,13 @@ final class HubLog: StopObserver, StorageObserver {
 
     init(_ hub: Hub, _ write: @escaping @Sendable (LogEntry) -> Void) {
         self.write = write
+        // First: the hub has begun to publish what is due.
+        hub.committed.refused.observe { event in
+            write(
+                LogEntry(
+                    .warning, "committed event refused: it is not published",
+                    ["id": event.submission.id, "type": event.submission.type, "reason": event.reason]))
+        }
         delegates = DelegateLog(clock: hub.clock.wall) { level, message, fields in
             write(LogEntry(level, message, fields()))
         }
@@ -27,12 +34,6 @@ final class HubLog: StopObserver, StorageObserver {
                     [
                         "table": found.table, "rows": String(found.count), "first": found.row, "reason": found.reason,
                     ]))
-        }
-        hub.committed.refused.observe { event in
-            write(
-                LogEntry(
-                    .warning, "committed event refused: it is not published",
-                    ["id": event.submission.id, "type": event.submission.type, "reason": event.reason]))
         }
     }
 
