@@ -173,7 +173,8 @@ struct WaitingDeliveries {
     /// Called when the lane reads an event. A replay may have given it a row before.
     /// - Returns: whether it has a row.
     mutating func adopt(_ event: LogPosition) -> Bool {
-        guard rows[event] != nil else { return false }
+        // A start may have left the row in the store. Its subject is taken by it: the event would wait for itself.
+        guard rows[event] != nil else { return stored?.currents[event] != nil }
         rows[event]?.isFirst = true
         return true
     }

@@ -285,6 +285,35 @@ struct RequestTests {
         #expect(bench.checkpoint()?.ended == [DeliveryKey(delegate: 1, event: 2)])
     }
 
+    @Test("an event does not wait for its own redelivery, which a start has left in the store")
+    func redeliveredInStore() throws {
+        let memory = MemoryStore()
+        let again = WaitingDelivery(
+            delegate: 1, event: 1, attempts: 0, dueAt: 0, state: .retrying, isReplay: true, subject: "s")
+        try memory.transaction { (transaction) throws(StoreError) in
+            try transaction.append([Event(id: "e1", subject: "s")])
+            try transaction.setDelegate(WebhookDelegate(1))
+            try transaction.redeliver([again])
+        }
+        var backlog = LaneBacklog(count: 1)
+        try backlog.readLines(of: 1, cursor: 0, memory.makeReader())
+        let bench = try EngineBench()
+        bench.set(
+            WebhookDelegate(1) { $0.ordering = .subject },
+            restored: .init(position: LanePosition(delegate: 1, cursor: 0, position: 0), backlog: backlog))
+        bench.publish(2, subject: "s")
+        bench.advance(seconds: 10)
+        let lane = try #require(bench.engine.lane(1))
+        #expect(lane.next == nil && bench.open(1).isEmpty)
+        _ = bench.checkpoint()
+        bench.engine.receive(.rows(1, .due(after: .min, event: .min), [again]))
+        bench.advance(seconds: 10)
+        #expect(bench.open(1) == [1])
+        bench.finish()
+        bench.advance(seconds: 10)
+        #expect(bench.open(1) == [2])
+    }
+
     @Test("a row that is given up during the first attempt ends when this one succeeds")
     func givenUpDuringFirstAttempt() throws {
         let key = DeliveryKey(delegate: 1, event: 1)
