@@ -433,7 +433,7 @@ struct CheckpointConformance {
 
     @Test(
         "replays and redeliveries far ahead of a lane are not decided, so that its row does not span the log",
-        arguments: [StoreKind.sqlite, .postgres])
+        arguments: StoreKind.allCases)
     func replayedAhead(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         try fixture.append((1...9).map { Event(id: "e\($0)") })

@@ -40,10 +40,10 @@ package struct LaneRecovery: Sendable {
     /// The deliveries in state `retrying` of the other delegates, which are only counted.
     package var crowded: [DelegateKey: LaneBacklog] = [:]
     /// Deliveries beyond their lane's cursor (its row's, or the position of its shard) that need nothing more: delivered,
-    /// waiting in a row, or exhausted. So a restart skips them.
+    /// waiting in a row, or exhausted. So a restart skips them. Replays and redeliveries beyond the position of a lane with a row
+    /// do not count: the lane makes the deliveries of their events, too.
     package var decided: [DeliveryKey] = []
-    /// Redeliveries beyond the position of their lane that have ended without success. The lane still makes the deliveries of their
-    /// events.
+    /// The rows of such redeliveries that have ended without success.
     package var givenUp: [DeliveryKey] = []
     /// Replays that have not ended, oldest first.
     package var replays: [Replay] = []

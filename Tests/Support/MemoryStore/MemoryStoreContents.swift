@@ -258,13 +258,29 @@ package struct MemoryContents {
         let rows = Dictionary(grouping: waiting.values.filter { $0.state == .retrying }) { $0.delegate }
         recovery.waiting = rows.values.filter { $0.count <= maxRows }.flatMap { $0.map(withSubject) }
         recovery.crowded = rows.filter { $0.value.count > maxRows }.mapValues { LaneBacklog(count: $0.count) }
-        let delivered = attempts.lazy.filter(\.record.succeeded)
-            .map { DeliveryKey(delegate: $0.record.delegate, event: $0.record.event) }
-        recovery.decided = Set(delivered).union(waiting.keys).filter(isBeyondCursor)
+        // As in the other stores, a replay or a redelivery ahead of its lane does not count.
+        var decided: Set<DeliveryKey> = []
+        for record in attempts.lazy.map(\.record) where record.succeeded {
+            let key = DeliveryKey(delegate: record.delegate, event: record.event)
+            if !record.isReplay || !isAhead(key) { decided.insert(key) }
+        }
+        for (key, row) in waiting {
+            if !row.isReplay || row.isFirst || !isAhead(key) {
+                decided.insert(key)
+            } else if row.state != .retrying {
+                recovery.givenUp.append(key)
+            }
+        }
+        recovery.decided = decided.filter(isBeyondCursor)
             .sorted { ($0.delegate, $0.event) < ($1.delegate, $1.event) }
         recovery.unannounced = unannounced
         recovery.replays = replays.values.sorted { $0.id < $1.id }
         return recovery
+    }
+
+    /// Whether it is beyond the position of a lane with a row.
+    private func isAhead(_ delivery: DeliveryKey) -> Bool {
+        lanes[delivery.delegate].map { delivery.event > $0.position } ?? false
     }
 
     private func isBeyondCursor(_ delivery: DeliveryKey) -> Bool {
