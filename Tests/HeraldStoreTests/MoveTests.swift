@@ -339,13 +339,22 @@ struct MoveTests {
         let (here, there) = (try Place(.postgres), try Place(.sqlite))
         let before = try here.use { store in
             try fill(store)
+            var checkpoint = Checkpoint()
+            // It does not move the position of its lane.
+            checkpoint.waiting = [
+                WaitingDelivery(delegate: 4, event: 390, attempts: 1, dueAt: 900, state: .dropped, isReplay: true)
+            ]
+            try store.transaction(.recording) { [checkpoint] (transaction) throws(StoreError) in
+                try transaction.write(checkpoint)
+            }
             return try store.found()
         }
         #expect(before.lanes.map(\.delegate) == [4])
+        #expect(before.givenUp == [DeliveryKey(delegate: 4, event: 390)])
         try here.sql("UPDATE herald.shards SET settled = 350 WHERE shard <> 3")
         try move(here, there)
         let after = try there.use { try $0.found() }
-        #expect(after.settled == 300)
+        #expect(after.settled == 300 && after.givenUp == before.givenUp)
         // Up to the last attempt that is beyond.
         #expect(
             after.lanes == [
