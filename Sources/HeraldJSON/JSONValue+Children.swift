@@ -21,7 +21,10 @@ extension JSONValue {
     package var onlyMember: (key: String, value: JSONValue)? { count == 1 ? members.first { _ in true } : nil }
 
     /// - Parameter index: 0 or more.
-    package func element(at index: Int) -> JSONValue? { elements.dropFirst(index).first { _ in true } }
+    package func element(at index: Int) -> JSONValue? {
+        // Passes no elements to find that there are too few.
+        index < count ? elements.dropFirst(index).first { _ in true } : nil
+    }
 
     private func children(when kind: JSONKind) -> Elements {
         Elements(tape: tape, position: index + 1, end: self.kind == kind ? Int(node.next) : index + 1)
