@@ -64,7 +64,8 @@ struct TemplateCompiler {
             if pieces.count == 1, case .value(let expression) = pieces[0] { return .value(expression, at: pointer) }
             return .text(pieces, at: pointer)
         } catch {
-            return refuse(pointer, error.detail) ?? Self.null
+            fail(pointer, error.detail)
+            return Self.null
         }
     }
 
@@ -189,7 +190,8 @@ struct TemplateCompiler {
 
     private mutating func merge(_ argument: JSONValue, _ path: String, depth: Int) -> TemplateNode {
         guard argument.kind == .array, argument.count > 0 else {
-            return refuse(path, "must be an array of objects") ?? Self.null
+            fail(path, "must be an array of objects")
+            return Self.null
         }
         var parts: [TemplateNode] = []
         for (index, element) in argument.elements.enumerated() {
