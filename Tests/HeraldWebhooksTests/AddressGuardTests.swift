@@ -1,4 +1,5 @@
 import HeraldRuntime
+import HeraldTestSupport
 import HeraldWebhooks
 import Testing
 
