@@ -16,7 +16,7 @@ struct DeliveryTests {
     @Test("the body has type, timestamp, data and subject; the data is byte for byte as published")
     func body() async throws {
         let herald = try await HeraldProcess.start()
-        let (receiver, _) = try await herald.registerReceiver()
+        let (receiver, id) = try await herald.registerReceiver()
         let data = #"{ "z": 1.0, "a": [1e3, 0.10, 12345678901234567890], "é": "\u00e9\/" , "": null }"#
         try await herald.publish(
             "a.b", #""subject": "s \"1\"""#, #""time": "2026-01-02T03:04:05Z""#, #""data": \#(data)"#)
@@ -24,6 +24,8 @@ struct DeliveryTests {
         #expect(
             request.text
                 == #"{"type":"a.b","timestamp":"2026-01-02T03:04:05.000Z","data":\#(data),"subject":"s \"1\""}"#)
+        #expect(request.header("herald-delegate") == id)
+        #expect(request.header("user-agent")?.hasPrefix("Herald/") == true)
     }
 
     @Test("openssl and Python's standardwebhooks accept the signature, and refuse an altered body")
