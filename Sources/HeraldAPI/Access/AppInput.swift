@@ -29,10 +29,12 @@ struct AppInput {
         let given = Set(document.root.members.map(\.key))
         input.reader.add(read.problems.filter { given.contains(String($0.pointer.dropFirst())) })
         try input.reader.check()
+        // The portal is not read again: this runs on the writer's thread, more than once, and its picture takes time.
+        let portal = input.portal
         return { settings in
             var input = AppInput(reader: FieldReader())
-            for (key, value) in document.root.members { input.read(key, value, into: &settings) }
-            input.portal(&settings.portal)
+            for (key, value) in document.root.members where key != "portal" { input.read(key, value, into: &settings) }
+            portal(&settings.portal)
         }
     }
 
