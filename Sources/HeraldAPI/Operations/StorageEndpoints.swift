@@ -52,7 +52,8 @@ extension [Removal] {
     var complete: [Removal] {
         Removal.Part.allCases.flatMap { part in
             Removal.Cause.allCases.map { cause in
-                Removal(part, cause, count: first { $0.part == part && $0.cause == cause }?.count ?? 0)
+                let known = first { $0.part == part && $0.cause == cause }
+                return Removal(part, cause, count: known?.count ?? 0)
             }
         }
     }
