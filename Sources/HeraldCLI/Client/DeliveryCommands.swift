@@ -15,10 +15,7 @@ extension Command {
                 Table(
                     .id("EVENT"), .text("TYPE"), .id("DELEGATE").detail, "STATE", "TRIES", .text("LAST ERROR"),
                     .time("NEXT"), .url("URL"), .text("REASON").detail),
-                row: { delivery in
-                    delivery.cells("event", "type", "delegate", "state", "attempts")
-                        + [Table.Cell(lastError(delivery))] + delivery.cells("next_attempt_at", "url", "reason")
-                }),
+                row: deliveryRow),
             Command(
                 name: "counts", summary: "count deliveries in one state by delegate",
                 details: "Without --state: those in the state exhausted.",
@@ -63,6 +60,11 @@ extension Command {
 
     /// The number of deliveries that one request changes: progress is shown after each.
     private static let changesPerRequest = 1_000
+
+    private static func deliveryRow(_ delivery: JSONValue) -> [Table.Cell] {
+        delivery.cells("event", "type", "delegate", "state", "attempts") + [Table.Cell(lastError(delivery))]
+            + delivery.cells("next_attempt_at", "url", "reason")
+    }
 
     /// The status of the last attempt, or why there was none.
     private static func lastError(_ delivery: JSONValue) -> String {
