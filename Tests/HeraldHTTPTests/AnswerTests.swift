@@ -8,7 +8,7 @@ import Testing
 struct AnswerTests {
     @Test("a request gets its response later, and its connection stays open")
     func later() async throws {
-        try await Fixture.converse { fixture, client in
+        try await Fixture.converse { fixture, client throws in
             client.send(post("/hold", "x"))
             #expect(try fixture.wait { fixture.application.heldCount == 1 })
             for responder in fixture.application.takeHeld() { responder.send(.text(202, "later")) }
@@ -20,7 +20,7 @@ struct AnswerTests {
 
     @Test("work deferred to the end of a round is done without another request")
     func round() async throws {
-        try await Fixture.converse { _, client in
+        try await Fixture.converse { _, client throws in
             for _ in 0..<3 {
                 client.send(post("/round", "x") + post("/round", "y"))
                 #expect(try client.readResponse()?.text == "with the round")
@@ -64,7 +64,7 @@ struct AnswerTests {
 
     @Test("only the first response counts, also for the next request")
     func twice() async throws {
-        try await Fixture.converse { fixture, client in
+        try await Fixture.converse { fixture, client throws in
             client.send(get("/twice") + get("/hold"))
             #expect(try client.readResponse()?.text == "first")
             #expect(try fixture.wait { fixture.application.heldCount == 1 })
@@ -80,7 +80,7 @@ struct AnswerTests {
 
     @Test("a responder released without a response sends 500, at once or later")
     func dropped() async throws {
-        try await Fixture.converse { fixture, client in
+        try await Fixture.converse { fixture, client throws in
             client.send(get("/drop") + get("/hold"))
             #expect(try client.readResponse()?.status == 500)
             #expect(try fixture.wait { fixture.application.heldCount == 1 })

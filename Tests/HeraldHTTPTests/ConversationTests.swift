@@ -20,7 +20,7 @@ struct ConversationTests {
 
     @Test("three pipelined GETs get three responses in order")
     func pipelining() async throws {
-        try await Fixture.converse { _, client in
+        try await Fixture.converse { _, client throws in
             client.send(get("/1") + get("/2") + get("/3"))
             for index in 1...3 { #expect(try client.readResponse()?.text == "/\(index)") }
         }
@@ -28,7 +28,7 @@ struct ConversationTests {
 
     @Test("a pipelined GET after a POST is a separate request, also when the POST waits")
     func pipelinedPost() async throws {
-        try await Fixture.converse { _, client in
+        try await Fixture.converse { _, client throws in
             client.send(post("/echo", "body") + get("/2") + post("/thread", "x") + get("/4"))
             #expect(try client.readResponse()?.text == "body")
             #expect(try client.readResponse()?.text == "/2")
@@ -39,7 +39,7 @@ struct ConversationTests {
 
     @Test("the body of a GET is read to its end")
     func getWithBody() async throws {
-        try await Fixture.converse { fixture, client in
+        try await Fixture.converse { fixture, client throws in
             client.send(get("/1", "Content-Length: 3\r\n") + "abc" + get("/2"))
             #expect(try client.readResponse()?.text == "/1")
             #expect(try client.readResponse()?.text == "/2")
@@ -60,7 +60,7 @@ struct ConversationTests {
 
     @Test("a client that expects 100-continue gets it, then the response")
     func expectContinue() async throws {
-        try await Fixture.converse { _, client in
+        try await Fixture.converse { _, client throws in
             client.send("POST /echo HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n")
             #expect(try client.readResponse()?.status == 100)
             client.send("abc")
@@ -85,7 +85,7 @@ struct ConversationTests {
 
     @Test("a request refused by its headers keeps the connection if there is no body")
     func refusedWithoutBody() async throws {
-        try await Fixture.converse { _, client in
+        try await Fixture.converse { _, client throws in
             client.send(get("/refused") + get("/2"))
             #expect(try client.readResponse()?.status == 405)
             #expect(try client.readResponse()?.text == "/2")
@@ -94,7 +94,7 @@ struct ConversationTests {
 
     @Test("bytes after a refused body are never parsed as a request", arguments: ["POST", "PUT", "PATCH", "DELETE"])
     func refusedBody(method: String) async throws {
-        try await Fixture.converse { fixture, client in
+        try await Fixture.converse { fixture, client throws in
             let smuggled = get("/smuggled")
             client.send(
                 "\(method) /refused HTTP/1.1\r\nHost: a\r\nContent-Length: \(smuggled.utf8.count)\r\n\r\n\(smuggled)"
@@ -120,7 +120,7 @@ struct ConversationTests {
 
     @Test("HTTP/1.0 gets a response, with or without Host, and is closed")
     func http10() async throws {
-        try await Fixture.converse { _, client in
+        try await Fixture.converse { _, client throws in
             client.send("GET /1 HTTP/1.0\r\n\r\n")
             #expect(try client.readResponse()?.text == "/1")
             #expect(try client.readToEnd().isEmpty)
@@ -129,7 +129,7 @@ struct ConversationTests {
 
     @Test("path and query arrive as sent, header names in any case")
     func target() async throws {
-        try await Fixture.converse { fixture, client in
+        try await Fixture.converse { fixture, client throws in
             client.send(get("/a%2f..%2Fb%00/%zz?x=1%202&y?z&&"))
             #expect(try client.readResponse()?.text == "/a%2f..%2Fb%00/%zz")
             #expect(fixture.application.seen.first?.query == "x=1%202&y?z&&")

@@ -64,7 +64,7 @@ struct DeadlineTests {
 
     @Test("a client that does not read its response is disconnected")
     func slowReader() async throws {
-        try await Fixture.converse { fixture, client in
+        try await Fixture.converse { fixture, client throws in
             client.send(get("/large"))
             #expect(try fixture.wait { fixture.application.seen.contains { $0.path == "/large" } })
             fixture.advance(seconds: 30)

@@ -64,7 +64,7 @@ struct HoldTests {
         try await Fixture.run { fixture in
             for request in Self.requests {
                 let client = try fixture.client(sending: request)
-                try fixture.settle(try fixture.client())
+                try withExtendedLifetime(client) { try fixture.settle(try fixture.client()) }
             }
             fixture.advance(seconds: 5)
             let asking = try fixture.client()

@@ -20,7 +20,7 @@ struct LimitTests {
 
     @Test("a client that sends a whole large body can still read its 413")
     func largeBodySent() async throws {
-        try await Fixture.converse { _, client in
+        try await Fixture.converse { _, client throws in
             client.send(post("/echo", String(repeating: "x", count: 300_000)))
             #expect(try client.readResponse()?.status == 413)
         }
@@ -28,7 +28,7 @@ struct LimitTests {
 
     @Test("a chunked body that becomes too large gets 413, and the connection closes")
     func countedTooLarge() async throws {
-        try await Fixture.converse(with(\.maxBodyBytes, 100)) { fixture, client in
+        try await Fixture.converse(with(\.maxBodyBytes, 100)) { fixture, client throws in
             client.send("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
             for _ in 0..<11 { client.send("a\r\n0123456789\r\n") }
             client.send("0\r\n\r\n" + get("/next"))
