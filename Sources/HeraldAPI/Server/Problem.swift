@@ -258,8 +258,7 @@ extension Problem {
 
     static let tooManyStreams = unavailable(
         "too-many-streams", "Too many streams are open",
-        "The server, or the app, has as many streams open as it may. Try again when one has ended. The server may have more "
-            + "with more file descriptors and more --memory.",
+        "The server, or the app, has as many streams open as it may. Try again when one has ended.",
         retryAfter: 10)
 
     static let tooManyWaits = unavailable(
