@@ -14,8 +14,8 @@ struct SharedServiceTests {
         let hub: Hub
         let server: HTTPServer
 
-        init(_ memory: MemoryStore, clock: Clock = .system) throws {
-            hub = try Hub.inMemory(store: memory, clock: clock)
+        init(_ store: any EventStore, clock: Clock = .system) throws {
+            hub = try Hub.inMemory(store: store, clock: clock)
             var configuration = HeraldService.Configuration()
             configuration.operatorKey = "an operator's key of these tests"
             configuration.servesSvix = true
@@ -68,6 +68,26 @@ struct SharedServiceTests {
             server.stop()
             await offPool { hub.stop(grace: 0) }
         }
+    }
+
+    /// A store for which no reader can be made.
+    private final class UnreadStore: EventStore {
+        private let memory = MemoryStore()
+
+        func recover() throws(StoreError) -> Recovery { try memory.recover() }
+        func recover(_ shards: Shards, maxRows: Int) throws(StoreError) -> LaneRecovery {
+            memory.recover(shards, maxRows: maxRows)
+        }
+        func transaction(
+            _ kind: TransactionKind, _ body: (any StoreTransaction) throws(StoreError) -> Void
+        ) throws(StoreError) -> Commit { try memory.transaction(kind, body) }
+        func makeReader() throws(StoreError) -> any StoreReader {
+            throw .notWritable(path: "herald.db", reason: "too many open files")
+        }
+        func health() {}
+        var damagedEvents: DamagedEvents { memory.damagedEvents }
+        var damagedRows: DamagedRows { memory.damagedRows }
+        func close() {}
     }
 
     private let operatorKey = "an operator's key of these tests"
@@ -211,6 +231,18 @@ struct SharedServiceTests {
         let metrics = try await node.send("GET", "/metrics", key: operatorKey)
         #expect(metrics.0 == 200 && metrics.1.contains("\nherald_storage_works 0\n"), "\(metrics)")
         gate.set()
+        await node.stop()
+    }
+
+    @Test("metrics for which there is no reader lack those of the store, and count and report that")
+    func unreadMetrics() async throws {
+        // Its clock stands still, so the hub reads nothing for itself after its start.
+        let node = try Node(UnreadStore(), clock: ManualClock().clock)
+        for _ in 1...20 {
+            let metrics = try await node.send("GET", "/metrics", key: operatorKey)
+            #expect(metrics.0 == 200 && !metrics.1.contains("\nherald_leases "), "\(metrics)")
+        }
+        #expect(node.hub.storage.failedReads >= 20)
         await node.stop()
     }
 

@@ -66,7 +66,7 @@ extension CallbackOutcome {
 extension Hub {
     /// A hub whose store and receivers are in memory; every callback succeeds.
     package static func inMemory(
-        store: MemoryStore = MemoryStore(), configuration: Configuration = Configuration(), clock: Clock = .system
+        store: any EventStore = MemoryStore(), configuration: Configuration = Configuration(), clock: Clock = .system
     ) throws -> Hub {
         try Hub(
             store: store, configuration: configuration, clock: clock, onDurabilityLost: { _ in },

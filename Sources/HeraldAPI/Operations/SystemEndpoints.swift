@@ -69,7 +69,7 @@ struct SystemEndpoints: Sendable {
         }
         let isTaken = hub.read(app: nil) { reader in
             defer { withExtendedLifetime(pending) {} }
-            send(try? reader.get())
+            send(hub.found(reader) { $0 })
         }
         if !isTaken { send(nil) }
     }

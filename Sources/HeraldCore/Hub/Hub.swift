@@ -329,7 +329,7 @@ public final class Hub: Sendable {
 
     /// Reads for the server itself, and reports a failure. A reader's thread.
     /// - Returns: `nil` if the read fails.
-    func found<Value>(
+    package func found<Value>(
         _ reader: Result<any StoreReader, StoreError>, _ body: (any StoreReader) throws(StoreError) -> Value
     ) -> Value? {
         readers.found(reader, body)
