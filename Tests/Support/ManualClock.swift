@@ -21,6 +21,15 @@ package final class ManualClock: Sendable {
 }
 
 extension Clock {
+    /// The machine's clocks. A thread that works again and again reads the monotonic one again and again.
+    package static func counting(_ reads: Counter) -> Clock {
+        Clock(
+            monotonic: {
+                reads.next()
+                return Clock.system.monotonic()
+            }, wall: Clock.system.wall)
+    }
+
     /// The machine's monotonic clock, with a wall clock that stands still: for what waits on sockets and signs with the time.
     package static func stopped(at milliseconds: Int64) -> Clock {
         Clock(monotonic: Clock.system.monotonic, wall: { milliseconds })

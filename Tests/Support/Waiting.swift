@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 
 /// How long a test waits for what has to happen, in seconds. A machine may be slow, and runs other tests at the same time: only a
 /// test that fails waits so long.
@@ -23,6 +24,19 @@ public func eventually(
     _ what: String, within seconds: Double = patience, _ condition: @escaping @Sendable () throws -> Bool
 ) async throws {
     let _: Bool = try await eventually(what, within: seconds) { try condition() ? true : nil }
+}
+
+/// Waits until a number stays as it is.
+public func eventuallyStable(_ what: String, _ number: @escaping @Sendable () -> Int) async throws {
+    let seen = Mutex<[Int]>([])
+    try await eventually(what) {
+        let current = number()
+        let last = seen.withLock { seen in
+            seen.append(current)
+            return Array(seen.suffix(4))
+        }
+        return last.count == 4 && last.allSatisfy { $0 == current }
+    }
 }
 
 /// Waits on the thread that asks, which has to be one of the test's own, until the closure returns something.

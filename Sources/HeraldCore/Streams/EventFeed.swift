@@ -117,7 +117,8 @@ package final class EventFeed: EventDelegate {
             }
             if continues { searchNext() }
         }
-        if !isTaken { hub.after(milliseconds: Self.pause) { [weak self] in self?.searchNext() } }
+        // A hub that stops calls its timers early: another one would follow at once, and so on. It ends the requests by itself.
+        if !isTaken, !hub.isStopping { hub.after(milliseconds: Self.pause) { [weak self] in self?.searchNext() } }
     }
 
     /// A reader's thread.

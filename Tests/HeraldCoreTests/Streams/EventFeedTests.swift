@@ -136,6 +136,37 @@ struct EventFeedTests {
         #expect(ends.withLock { $0 } == Array(repeating: end, count: 10), "behind the events of the other app")
     }
 
+    @Test("a hub that stops while too many reads wait does not search for those that wait again and again")
+    func stopsWhileReadsWait() async throws {
+        let clockReads = Counter()
+        let bench = try HubBench(clock: .counting(clockReads)) { _ in .manual }
+        let feed = EventFeed(hub: bench.hub)
+        await bench.register()
+        _ = try await bench.post("a.b")
+        // The hub waits for its end.
+        try await eventually("a callback is open") { !bench.sender.open.isEmpty }
+        let (gate, blocked) = (Flag(), Counter())
+        defer { gate.set() }
+        let threads = Hub.Configuration().readers
+        for _ in 0..<threads {
+            let isTaken = bench.hub.read(app: nil) { _ in
+                blocked.next()
+                _ = try? blockUntil("the reads may end") { gate.isSet }
+            }
+            #expect(isTaken)
+        }
+        try await eventually("all threads read") { blocked.value == threads }
+        while bench.hub.read(app: nil, { _ in }) {}
+        let hasEnded = Flag()
+        feed.wait(query(), seconds: 3_600) { _ in hasEnded.set() }
+        let stop = Task { await bench.stop() }
+        try await eventually("the wait ends with the hub") { hasEnded.isSet }
+        try await eventuallyStable("the hub rests") { clockReads.value }
+        for callback in bench.sender.open { bench.sender.finish(callback.token, .success) }
+        gate.set()
+        await stop.value
+    }
+
     @Test("a page says that events were removed, also where only older ones and those of other apps are left")
     func removedEvents() async throws {
         for batch in 0..<4 {
