@@ -15,12 +15,16 @@ final class Listener: Sendable {
         /// Something was flushed of which others have not been notified.
         var hasNews = false
         var isClosed = false
+        /// The thread is there, or is being made.
+        var hasThread = false
+        /// Wakes the thread.
+        var wakeup: Wakeup?
     }
 
     private let database: Database
     private let durable: DurableEnds
     private let state = Mutex(State())
-    private let wakeup: Wakeup?
+    private let makeWakeup: @Sendable () throws(SystemError) -> Wakeup
 
     /// Nanoseconds between two exchanges of notifications.
     private static let interval: Int64 = 5_000_000
@@ -32,34 +36,57 @@ final class Listener: Sendable {
     private static let listen = Request(Statement("LISTEN herald"))
     private static let notification = Statement("SELECT pg_notify('herald', $1::text)")
 
-    init(_ database: Database, _ durable: DurableEnds) {
+    init(
+        _ database: Database, _ durable: DurableEnds,
+        makeWakeup: @escaping @Sendable () throws(SystemError) -> Wakeup = { () throws(SystemError) in try Wakeup() }
+    ) {
         self.database = database
         self.durable = durable
-        wakeup = try? Wakeup()
+        self.makeWakeup = makeWakeup
     }
 
-    /// Begins. Without a thread, others are followed by looking.
+    /// Begins.
     /// - Parameter notify: called when others have committed something. Returns whether a delegate waits for it.
     func start(_ notify: @escaping @Sendable () -> Bool) {
         state.withLock { $0.notify = notify }
-        let thread = try? Thread(name: "store-listener") { [self] in run() }
-        // It may wait for a server when the store is closed.
-        thread?.detach()
+        startIfDue()
+    }
+
+    /// Begins if there was no descriptor or no thread for it before. Until it has begun, others are followed by looking.
+    /// Any thread.
+    func startIfDue() {
+        let isDue = state.withLock { state in
+            if state.notify == nil || state.hasThread { return false }
+            state.hasThread = true
+            return true
+        }
+        guard isDue else { return }
+        do throws(SystemError) {
+            let wakeup = try makeWakeup()
+            // Before the thread, which must not miss a signal.
+            state.withLock { $0.wakeup = wakeup }
+            let thread = try Thread(name: "store-listener") { [self] in run(wakeup) }
+            // It may wait for a server when the store is closed.
+            thread.detach()
+        } catch {
+            state.withLock { $0.hasThread = false }
+        }
     }
 
     /// Notifies others soon. Any thread.
     func announce() {
-        let mustWake = state.withLock { state in
+        let wakeup = state.withLock { state in
             defer { state.hasNews = true }
-            return state.notify != nil && !state.hasNews
+            return state.notify != nil && !state.hasNews ? state.wakeup : nil
         }
-        if mustWake { wakeup?.signal() }
+        wakeup?.signal()
     }
 
     func close() {
-        state.withLock { state in
+        let wakeup = state.withLock { state in
             state.isClosed = true
             state.notify = nil
+            return state.wakeup
         }
         wakeup?.signal()
     }
@@ -75,8 +102,7 @@ final class Listener: Sendable {
         return Clock.system.monotonic() + (isAwaited ? Self.interval : Self.idleInterval)
     }
 
-    private func run() {
-        guard let wakeup else { return }
+    private func run(_ wakeup: Wakeup) {
         var pause = Self.pauses.lowerBound
         while !isClosed {
             if let session = try? database.open(.listen), (try? session.run(Self.listen, seconds: 3)) != nil {

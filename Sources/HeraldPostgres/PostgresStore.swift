@@ -130,6 +130,7 @@ package final class PostgresStore: EventStore, @unchecked Sendable {
     }
 
     package func checkFiles() throws(StoreError) {
+        listener.startIfDue()
         if let ended = database.ended { throw ended }
         if try !openWriter().isConnected { throw .unavailable(reason: "the connection was closed") }
     }

@@ -133,6 +133,26 @@ struct PostgresFollowingTests {
         }
     }
 
+    @Test("notifications for which there was no descriptor at the start begin later")
+    func listensLater() async throws {
+        let database = try TestDatabase()
+        let (tries, notified) = (Counter(), Counter())
+        let listener = Listener(try Database(url: database.url), DurableEnds()) { () throws(SystemError) -> Wakeup in
+            if tries.next() == 1 { throw SystemError(call: "eventfd", code: EMFILE) }
+            return try Wakeup()
+        }
+        defer { listener.close() }
+        listener.start {
+            notified.next()
+            return true
+        }
+        #expect(tries.value == 1 && notified.value == 0)
+        listener.startIfDue()
+        try await eventually("it listens") { notified.value == 1 }
+        listener.startIfDue()
+        #expect(tries.value == 2)
+    }
+
     @Test("8 writers, 3 followers, a server that crashes: each number once and in order, none before its flush")
     func following() async throws {
         // Flushes take long, and there are no others: what is told too early is gone after the next crash.
