@@ -52,6 +52,7 @@ final class HubLog: StopObserver, StorageObserver {
             report(error, "the store cannot be read: what reads it fails; late deliveries and retention wait")
         case .unfollowed(let error):
             report(error, "cannot follow other processes: what they commit or leave is not delivered")
+        case .kept(let error): report(error, "an empty part of the database cannot be dropped")
         case .crowded(let app, let bytes, let total):
             write(
                 LogEntry(

@@ -31,6 +31,8 @@ struct Partitions {
     private var bounds: [Parent: Bounds] = [:]
     /// When a drop that has failed is tried again, in monotonic nanoseconds.
     private var nextDrop: Int64 = .min
+    /// How many times in a row a drop has failed.
+    private var failedDrops = 0
     /// The number of rows of a new partition.
     private let size: Int64
 
@@ -103,8 +105,13 @@ struct Partitions {
 
     /// Drops a partition that has no rows any more, if there is one.
     /// - Parameter now: monotonic nanoseconds.
-    mutating func drop(at now: Int64, _ run: ([Request]) throws(StoreError) -> [Rows]) {
-        guard now >= nextDrop else { return }
+    /// - Returns: why one could not be dropped, and how many times in a row that has failed; `nil` if none failed.
+    @discardableResult
+    mutating func drop(
+        at now: Int64, _ run: ([Request]) throws(StoreError) -> [Rows]
+    ) -> (error: StoreError, tries: Int)? {
+        guard now >= nextDrop else { return nil }
+        var failure: StoreError?
         for parent in Parent.allCases {
             guard let found = bounds[parent], found.starts.count > 1, found.first >= found.starts[1] else { continue }
             let start = found.starts[0]
@@ -112,13 +119,17 @@ struct Partitions {
                 Request(Self.limits), Request(Self.drop("\(parent.rawValue)_\(start)", of: parent)),
                 Request(Self.forget) { $0.add(parent.rawValue, start) },
             ]
-            // What fails now is tried again later, unless another process has dropped it.
-            if (try? run(requests)) != nil {
+            do throws(StoreError) {
+                _ = try run(requests)
                 bounds[parent]?.starts.removeFirst()
-            } else {
+            } catch {
+                // It is tried again later, unless another process has dropped it.
+                failure = error
                 nextDrop = now + Self.dropPause
                 try? read(run)
             }
         }
+        failedDrops = failure == nil ? 0 : failedDrops + 1
+        return failure.map { (error: $0, tries: failedDrops) }
     }
 }

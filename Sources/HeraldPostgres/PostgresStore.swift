@@ -109,8 +109,7 @@ package final class PostgresStore: EventStore, @unchecked Sendable {
         let writer = try openWriter()
         // Half a partition is left: the next call tries again.
         try? writer.preparePartitions(at: Clock.system.monotonic())
-        writer.dropPartitions()
-        return .notDue
+        return writer.dropPartitions().map { DatabaseCheckpoint.kept($0.error, tries: $0.tries) } ?? .notDue
     }
 
     package func makeReader() throws(StoreError) -> any StoreReader {

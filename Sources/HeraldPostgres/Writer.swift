@@ -254,7 +254,8 @@ final class Writer {
         }
     }
 
-    func dropPartitions() {
+    /// - Returns: see `Partitions.drop`.
+    func dropPartitions() -> (error: StoreError, tries: Int)? {
         partitions.drop(at: Clock.system.monotonic()) { requests throws(StoreError) in try run(requests) }
     }
 

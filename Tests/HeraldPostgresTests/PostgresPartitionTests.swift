@@ -63,7 +63,8 @@ struct PostgresPartitionTests {
             requests += all.count
             throw .unavailable(reason: "on purpose")
         }
-        partitions.drop(at: 0, fail)
+        let failed = partitions.drop(at: 0, fail)
+        #expect(failed?.tries == 1 && failed?.error == .unavailable(reason: "on purpose"))
         let first = requests
         partitions.drop(at: 1, fail)
         #expect(first > 0 && requests == first)
@@ -74,11 +75,26 @@ struct PostgresPartitionTests {
         partitions.drop(at: Partitions.dropPause - 1, run)
         #expect(try count() == before)
         // It still has rows.
-        partitions.drop(at: Partitions.dropPause, run)
+        let refused = partitions.drop(at: Partitions.dropPause, run)
+        #expect(refused?.tries == 2)
         #expect(try count() == before)
         try database.sql("DELETE FROM herald.events WHERE sequence < 1500")
-        partitions.drop(at: 2 * Partitions.dropPause, run)
+        let isDropped = partitions.drop(at: 2 * Partitions.dropPause, run) == nil
+        #expect(isDropped)
         #expect(try count() == before - 1)
+    }
+
+    @Test("the store says why a partition can't be dropped, and how many times in a row")
+    func undroppable() throws {
+        let store = try database.open(partitionSize: 1000)
+        try store.fill(partitions: 3)
+        try database.sql("CREATE VIEW herald.mine AS SELECT * FROM herald.events_1")
+        try store.transaction { transaction throws(StoreError) in
+            _ = try transaction.removeEvents(1...1_500, limit: 5_000)
+        }
+        let checkpoint = try store.checkpointIfDue()
+        guard case .kept(.failed(let reason), tries: 1) = checkpoint else { throw Unexpected("\(checkpoint)") }
+        #expect(reason.contains("events_1") && reason.contains("2BP01"), "\(reason)")
     }
 
     @Test("a partition that cannot be made ahead is tried again a second later, and waits for no lock that others hold")

@@ -98,6 +98,9 @@ struct Metrics: Sendable {
             "Times that the write-ahead log could not be copied into the database.",
             hub.storage.failedCheckpoints)
         page.counter(
+            "herald_partition_drops_failed_total", "Tries to drop an empty partition of the database that failed.",
+            .init(value: hub.storage.failedDrops))
+        page.counter(
             "herald_reads_failed_total", "Reads of the database that failed, such as at a damaged row or page.",
             hub.storage.failedReads)
         let largest = hub.committed.usage.largest ?? (app: .default, bytes: 0)

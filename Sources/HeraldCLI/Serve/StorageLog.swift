@@ -56,6 +56,13 @@ final class StorageLog: StorageObserver {
             log.write(.error, "cannot follow other nodes: what they commit or leave is not delivered") {
                 ["data": place, "reason": error.description, "to_do": Self.advice(error)]
             }
+        case .kept(let error):
+            log.write(.warning, "an empty partition cannot be dropped: the database keeps its files") {
+                [
+                    "data": place, "reason": error.description,
+                    "to_do": "end what locks it, or drop what depends on it; Herald tries again each minute",
+                ]
+            }
         case .crowded(let app, let bytes, let total):
             log.write(.warning, "events of all apps are removed before --retention, because of --retention-size") {
                 [

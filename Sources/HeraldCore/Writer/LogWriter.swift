@@ -340,7 +340,7 @@ package final class LogWriter: Sendable {
         do throws(StoreError) {
             let checkpoint = try store.checkpointIfDue(erasing: erasing)
             health.copied(checkpoint, at: clock.monotonic(), wall: clock.wall()) { (try? store.health()) != nil }
-            if case .notDue = checkpoint { return false }
+            if !checkpoint.isOfLog { return false }
         } catch {
             if case .syncFailed = error { hooks.onDurabilityLost(error) }
             health.failed(error, refused: 0, at: clock.monotonic())

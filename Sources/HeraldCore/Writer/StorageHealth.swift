@@ -49,6 +49,8 @@ package final class StorageHealth: Sendable {
         /// The store responds, and refuses to read what other processes have committed, or to assign delegates. This process does not
         /// deliver it. Reported once a minute at most.
         case unfollowed(StoreError)
+        /// An empty part of the database can't be dropped. It is tried again each minute, and reported after an hour, each hour.
+        case kept(StoreError)
         /// The size of the log removes events before their age, and the log has events of several apps. Reported once a day at
         /// most, on a reader's thread.
         /// - Parameters:
@@ -74,6 +76,7 @@ package final class StorageHealth: Sendable {
         var lastCommit: Int64 = 0
         var lastCheckpoint: Int64 = 0
         var failedCheckpoints = 0
+        var failedDrops = 0
         var failedReads = 0
         var backups: Backups?
         /// When the next row that can't be read is reported, in monotonic nanoseconds.
@@ -106,6 +109,8 @@ package final class StorageHealth: Sendable {
     static let unreadableInterval: Int64 = 60_000_000_000
     /// Nanoseconds between two reports of the app that stores most.
     static let crowdedInterval: Int64 = 86_400_000_000_000
+    /// The tries to drop a part of the database of which one is reported: those of an hour.
+    static let reportedDrops = 60
     /// Nanoseconds of a round of the writer beyond which the storage does not work.
     static let longestRound: Int64 = 30_000_000_000
 
@@ -144,6 +149,9 @@ package final class StorageHealth: Sendable {
 
     /// The number of failed checkpoints of the write-ahead log since the start.
     package var failedCheckpoints: Int { state.withLock { $0.failedCheckpoints } }
+
+    /// The number of failed tries since the start to drop an empty part of the database.
+    package var failedDrops: Int { state.withLock { $0.failedDrops } }
 
     /// The number of reads since the start that failed, other than of a store that did not respond.
     package var failedReads: Int { state.withLock { $0.failedReads } }
@@ -232,6 +240,9 @@ package final class StorageHealth: Sendable {
                 return state.fails(.checkpoints, at: now)
             }
             if isNew { notify(.failed(.checkpoints, error)) }
+        case .kept(let error, let tries):
+            state.withLock { $0.failedDrops += 1 }
+            if tries.isMultiple(of: Self.reportedDrops) { notify(.kept(error)) }
         }
     }
 

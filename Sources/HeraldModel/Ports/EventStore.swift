@@ -109,6 +109,16 @@ package enum DatabaseCheckpoint: Sendable {
     /// Readers still need a part of the log.
     case heldBack
     case failed(StoreError)
+    /// There is no such log, and an empty part of the database could not be dropped, this many times in a row.
+    case kept(StoreError, tries: Int)
+
+    /// Whether the log was copied, or should have been.
+    package var isOfLog: Bool {
+        switch self {
+        case .notDue, .kept: false
+        case .done, .heldBack, .failed: true
+        }
+    }
 }
 
 /// The operations inside a transaction: a port for each subject. Valid until the closure returns; the writer's thread.

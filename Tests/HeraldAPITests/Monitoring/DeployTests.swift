@@ -103,6 +103,7 @@ struct DeployTests {
     private static let failureMetrics: Set<String> = [
         "herald_storage_works", "herald_database_checkpoints_failed_total", "herald_events_damaged_total",
         "herald_damaged_rows", "herald_reads_failed_total", "herald_backups_failed_total",
+        "herald_partition_drops_failed_total",
         "herald_intake_refused_total",
         "herald_deliveries_missed_total", "herald_pending_late_seconds", "herald_pending_refused_total",
         "herald_delivery_permitted", "herald_spans_total", "herald_socket_watch_failures_total",

@@ -23,6 +23,7 @@ struct StorageHealthTests {
                 case .unreadable: "unreadable"
                 case .unread: "unread"
                 case .unfollowed: "unfollowed"
+                case .kept: "kept"
                 case .crowded(let app, let bytes, let total): "\(app.settings.name) \(bytes) of \(total)"
                 }
             lines.withLock { $0.append(line) }
@@ -102,6 +103,13 @@ struct StorageHealthTests {
         commit(7, .done)
         #expect(works)
         #expect(book.all == ["checkpoints", "commits", "works after 6000, 1 refused"])
+    }
+
+    @Test("a part that cannot be dropped is reported when each try of an hour has failed, and the storage works")
+    func kept() {
+        for tries in 1...120 { commit(Int64(60 * tries), .kept(.failed(reason: "a view needs it"), tries: tries)) }
+        #expect(works && health.failedDrops == 120)
+        #expect(book.all == ["kept", "kept"])
     }
 
     @Test("a row that cannot be read is reported once a minute, and the storage works")
