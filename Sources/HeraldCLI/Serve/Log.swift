@@ -75,18 +75,20 @@ final class Log: Sendable {
         if isFirst { wakeup.signal() }
     }
 
-    /// Writes pending lines, and returns afterwards, or when nothing was read for a second. Must be the last call; another one returns
-    /// at once.
-    func end() {
+    /// Writes pending lines. Returns afterwards, after a second if the log is not read, or when the time is up. Must be the last
+    /// call; another one returns at once.
+    /// - Parameter seconds: less than what a service manager grants beyond `--grace`.
+    func end(seconds: Int = 5) {
         queue.withLock { $0.isEnded = true }
         wakeup.signal()
         guard let thread = thread.withLock({ $0.take() }) else { return }
-        while !isDone.wait(milliseconds: 1000) {
-            // A write to a log that is not read never returns: such a thread is abandoned, a slow one is not.
+        for _ in 0..<seconds {
+            if isDone.wait(milliseconds: 1000) { return thread.join() }
+            // A write to a log that is not read never returns: such a thread is abandoned. A slow one gets its time. A file on a disk
+            // that hangs always seems to have room.
             var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
             if poll(&entry, 1, 0) <= 0 { return }
         }
-        thread.join()
     }
 
     private func run() {

@@ -145,6 +145,25 @@ struct DelegateLogTests {
         #expect(!written.contains { $0.hasSuffix("never") })
     }
 
+    @Test("a line that is never written, such as on a disk that hangs, holds up no stop")
+    func hangs() throws {
+        var ends: [Int32] = [0, 0]
+        try #require(pipe(&ends) == 0)
+        defer { for end in ends { close(end) } }
+        let log = try Log(format: .human, level: .info, descriptor: ends[1])
+        let isFree = try Semaphore()
+        // As for a file on a disk, `poll` says that there is room.
+        log.write(.info, "hangs") {
+            isFree.wait()
+            return [:]
+        }
+        log.end(seconds: 1)
+        isFree.signal()
+        var byte: UInt8 = 0
+        // The thread writes the line before the pipe is closed.
+        #expect(read(ends[0], &byte, 1) == 1)
+    }
+
     @Test("lines that could not be written are counted, and reported with the next one that is")
     func full() throws {
         let isFull = Glibc.open("/dev/full", O_WRONLY | O_CLOEXEC)
