@@ -7,6 +7,19 @@ extension SQLiteStore {
     /// Databases up to this size, 256 MiB, are checked as a whole at the start; larger ones would take seconds.
     static let checkedBytes = 256 << 20
 
+    /// Runs the body, and again if it finds damage. SQLite reports a page that the disk has failed to read as damaged (`unixRead` in its
+    /// `os_unix.c`), and `LogScan` takes it for the end of the log. What the disk can read the second time is not damaged.
+    static func readingAgain<Value>(_ body: () throws(StoreError) -> Value) throws(StoreError) -> Value {
+        do throws(StoreError) {
+            return try body()
+        } catch {
+            switch error {
+            case .corrupt, .logDamaged: return try body()
+            default: throw error
+            }
+        }
+    }
+
     static func open(
         _ folder: StoreFolder, _ lock: LockFile, _ extent: LogExtent, _ columnSealer: ColumnSealer,
         cache: Int = Caches().writer

@@ -46,17 +46,25 @@ package final class SQLiteStore: EventStore, @unchecked Sendable {
     package init(
         folder: String, sealer: Sealer? = nil, reserve: UInt64 = 64 << 20, caches: Caches = Caches()
     ) throws(StoreError) {
-        self.folder = try StoreFolder(folder)
+        let place = try StoreFolder(folder)
+        self.folder = place
         self.reserve = reserve
         self.caches = caches
-        let lock = try LockFile(self.folder)
-        columnSealer = ColumnSealer(sealer: sealer)
-        extent = try LogExtent(path: self.folder.extent)
-        let connection = try SQLiteStore.open(self.folder, lock, extent, columnSealer, cache: caches.writer)
-        heads = try AttemptHeads(connection)
-        writer = try Writer(connection, columnSealer, heads, damagedEvents, extent)
-        files = OpenFiles(self.folder)
-        logWatch = LogWatch(path: self.folder.log)
+        let lock = try LockFile(place)
+        let columnSealer = ColumnSealer(sealer: sealer)
+        self.columnSealer = columnSealer
+        let extent = try LogExtent(path: place.extent)
+        self.extent = extent
+        let damagedEvents = self.damagedEvents
+        let (heads, writer) = try SQLiteStore.readingAgain { () throws(StoreError) -> (AttemptHeads, Writer) in
+            let connection = try SQLiteStore.open(place, lock, extent, columnSealer, cache: caches.writer)
+            let heads = try AttemptHeads(connection)
+            return (heads, try Writer(connection, columnSealer, heads, damagedEvents, extent))
+        }
+        self.heads = heads
+        self.writer = writer
+        files = OpenFiles(place)
+        logWatch = LogWatch(path: place.log)
         self.lock = lock
     }
 
@@ -64,15 +72,18 @@ package final class SQLiteStore: EventStore, @unchecked Sendable {
 
     package func recover() throws(StoreError) -> Recovery {
         let writer = try openWriter()
-        let recovery = try SQLiteStore.recovery(writer.connection, columnSealer, head: writer.last, damagedRows)
+        let recovery = try SQLiteStore.readingAgain { () throws(StoreError) -> Recovery in
+            try SQLiteStore.recovery(writer.connection, columnSealer, head: writer.last, damagedRows)
+        }
         damagedRows.report()
         return recovery
     }
 
     package func recover(_ shards: Shards, maxRows: Int) throws(StoreError) -> LaneRecovery {
         let writer = try openWriter()
-        let lanes = try SQLiteStore.lanes(writer.connection, head: writer.last, maxRows: maxRows, damagedRows)
-            .of(shards)
+        let lanes = try SQLiteStore.readingAgain { () throws(StoreError) -> LaneRecovery in
+            try SQLiteStore.lanes(writer.connection, head: writer.last, maxRows: maxRows, damagedRows)
+        }.of(shards)
         damagedRows.report()
         // The pages of the delegates are not read again.
         try writer.connection.execute("PRAGMA shrink_memory")
@@ -83,7 +94,17 @@ package final class SQLiteStore: EventStore, @unchecked Sendable {
         _ kind: TransactionKind, _ body: (any StoreTransaction) throws(StoreError) -> Void
     ) throws(StoreError) -> Commit {
         let writer = try openWriter()
-        do {
+        do throws(StoreError) {
+            return try SQLiteStore.readingAgain { () throws(StoreError) -> Commit in try run(kind, body, writer) }
+        } catch {
+            throw remembered(error)
+        }
+    }
+
+    private func run(
+        _ kind: TransactionKind, _ body: (any StoreTransaction) throws(StoreError) -> Void, _ writer: Writer
+    ) throws(StoreError) -> Commit {
+        do throws(StoreError) {
             try writer.begin(kind)
             try body(writer)
             return try writer.commit()
@@ -91,7 +112,7 @@ package final class SQLiteStore: EventStore, @unchecked Sendable {
             writer.rollback()
             // The next transaction may need the space of the log.
             if error == .full { _ = try? writer.checkpoint(.truncate) }
-            throw remembered(error)
+            throw error
         }
     }
 

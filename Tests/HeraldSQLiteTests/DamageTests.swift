@@ -22,6 +22,44 @@ struct DamageTests {
         }
     }
 
+    @Test("a read that fails once is no damage: it is repeated. One that fails again ends all writing")
+    func failsOnce() throws {
+        let store = try SQLiteStore(folder: path)
+        defer { store.close() }
+        let damage = StoreError.corrupt(path: database, reason: "database disk image is malformed")
+        var runs = 0
+        func append(failing: Int) throws(StoreError) {
+            runs = 0
+            try store.transaction { (transaction) throws(StoreError) in
+                runs += 1
+                try transaction.append([Event(id: "evt_\(failing)")])
+                if runs <= failing { throw damage }
+            }
+        }
+        try append(failing: 1)
+        #expect(runs == 2)
+        let reader = try store.makeReader()
+        #expect(try reader.events(after: 0, limit: 9, maxBytes: .max).events.map(\.id) == ["evt_1"])
+        let found = failure { try append(failing: 2) }
+        #expect(found == damage && runs == 2)
+        let refused = failure { try append(failing: 0) }
+        #expect(refused == damage && runs == 0)
+    }
+
+    @Test("a start that finds damage reads again, and other errors are not repeated")
+    func startsAgain() throws {
+        for (error, times) in [(StoreError.logDamaged(path: path, reason: "cut"), 2), (StoreError.full, 1)] {
+            var runs = 0
+            let thrown = failure {
+                try SQLiteStore.readingAgain { () throws(StoreError) -> Void in
+                    runs += 1
+                    throw error
+                }
+            }
+            #expect(thrown == error && runs == times)
+        }
+    }
+
     private func makeDatabase(_ count: Int) throws -> [Event] {
         let events = events(count)
         let store = try SQLiteStore(folder: path)
