@@ -14,7 +14,7 @@ const outcomes = { "": "All outcomes", succeeded: "Succeeded", failed: "Failed" 
 
 /// The section of a delegate. New attempts appear by themselves until older ones are shown.
 export function attempts(id, signal) {
-  const select = (name, label, options) => choice(Object.entries(options), "", { id: "attempts-" + name, "aria-label": label, onchange: again });
+  const select = (name, label, options) => choice(options, "", { id: "attempts-" + name, "aria-label": label, onchange: again });
   const outcome = select("outcome", "Outcome", outcomes);
   const error = select("error", "Error", { "": "Any error", ...errors });
   const since = select("since", "Time", choices("", "Made"));

@@ -28,7 +28,7 @@ export function delegates(root, { parameter, signal }) {
     h("div.filters", { role: "search" }, search, kind, status, sort), sum, list);
 
   function select(id, label, options) {
-    return choice(Object.entries(options), undefined, { id, "aria-label": label, onchange: () => refresh() });
+    return choice(options, undefined, { id, "aria-label": label, onchange: () => refresh() });
   }
 
   function draw(rows, next, all = rows) {

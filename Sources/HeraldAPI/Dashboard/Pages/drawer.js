@@ -6,7 +6,7 @@ import { h, show, notice, confirm, button, fails, modal, pairs, regain } from ".
 import { keep } from "./live.js";
 import { state, name, address, moment, duration, count, plural, backlog, sentence, flow, linked } from "./format.js";
 import { reason, t } from "./texts.js";
-import { Fields } from "./fields.js";
+import { settingsForm } from "./fields.js";
 import { secret } from "./secret.js";
 import { activity } from "./activity.js";
 import { attempt } from "./attempt.js";
@@ -26,7 +26,7 @@ function open(title, signal, ...content) {
 }
 
 export function registration(changed, signal) {
-  const fields = new Fields();
+  const fields = settingsForm();
   const answer = h("p.hint", { role: "status" });
   const body = h("div", h("h2", "New delegate"), h("form", { novalidate: true, onsubmit: register }, fields.element, answer,
     h("div.actions", h("button.primary", "Register"))));
@@ -147,7 +147,7 @@ export function drawer(id, changed, signal) {
 
   /// Rebuilt only after a change, so that input is not lost.
   function edit(delegate) {
-    edited = new Fields(delegate);
+    edited = settingsForm(delegate);
     const form = h("form", { novalidate: true, onsubmit: async (event) => {
       event.preventDefault();
       const patch = edited.read();

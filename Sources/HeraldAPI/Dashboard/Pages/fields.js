@@ -1,10 +1,10 @@
 // The settings of a delegate as a form: fields, parsing, and errors.
 
 import { api } from "./api.js";
-import { h, invalid, t } from "./dom.js";
-import { field as row } from "./form.js";
-import { Stored, indented, mistake } from "./json.js";
-import { Recipe } from "./recipe.js";
+import { h, t } from "./dom.js";
+import { area, choice, field, line, numeric, showErrors } from "./form.js";
+import { Stored, has, indented, mistake } from "./json.js";
+import { recipeForm } from "./recipe.js";
 
 const words = { read: (text) => text.split(/[\s,]+/).filter(Boolean), write: (list) => list.join("\n") };
 const lines = { read: (text) => text.split("\n").map((each) => each.trim()).filter(Boolean), write: words.write };
@@ -16,10 +16,10 @@ const pairs = {
   write: (object) => Object.entries(object).map(([key, value]) => `${key}: ${value}`).join("\n"),
 };
 const text = { read: (value) => value, write: (value) => value };
-const number = { read: (value) => (Number.isFinite(Number(value)) ? Number(value) : value), write: String };
-const numbers = { read: (value) => words.read(value).map(number.read), write: (list) => list.join(", ") };
+const number = { read: numeric, write: String };
+const numbers = { read: (value) => words.read(value).map(numeric), write: (list) => list.join(", ") };
 const json = { read: (value) => new Stored(value), write: (value) => indented(value.text) };
-const choice = (...options) => ({ ...text, options });
+const oneOf = (...options) => ({ ...text, options });
 const flag = { read: (value) => value === "true", write: String, options: ["false", "true"] };
 
 /// In the order of the form. `isFirst`: not below "More settings". `only`: "new" for the registration, "pull" for a delegate that has it.
@@ -29,8 +29,8 @@ const fields = [
   { name: "description", isFirst: true, title: "Description", type: text },
   { name: "subjects", title: "Subjects", type: lines, rows: 2, hint: "One per line; empty: any." },
   { name: "filter", title: "Content filter", type: json, rows: 3, hint: 'JSON: {"data": {"amount": [{"numeric": [">", 100]}]}}' },
-  { name: "format", title: "Format", type: choice("standard", "cloudevents", "cloudevents_binary") },
-  { name: "ordering", title: "Order", type: choice("none", "subject", "strict") },
+  { name: "format", title: "Format", type: oneOf("standard", "cloudevents", "cloudevents_binary") },
+  { name: "ordering", title: "Order", type: oneOf("none", "subject", "strict") },
   { name: "max_in_flight", title: "Requests at once, at most", type: number, hint: "1 to 256; default 32." },
   { name: "rate_limit", title: "Requests per second, at most", type: number, hint: "Empty: no limit." },
   { name: "timeout_seconds", title: "Timeout, in seconds", type: number, hint: "1 to 60; default 15." },
@@ -40,123 +40,99 @@ const fields = [
   { name: "disable_after_seconds", title: "Disabled after failing for, in seconds", type: number, hint: "60 to 31536000; default 432000, five days." },
   { name: "headers", title: "Extra headers", type: pairs, rows: 2, hint: "Name: value, one per line. Values are never shown again." },
   { name: "metadata", title: "Metadata", type: pairs, rows: 2, hint: "Name: value, one per line." },
-  { name: "http_version", title: "HTTP version", type: choice("1.1", "2") },
-  { name: "verification", title: "Verification", type: choice("none", "challenge", "cloudevents") },
+  { name: "http_version", title: "HTTP version", type: oneOf("1.1", "2") },
+  { name: "verification", title: "Verification", type: oneOf("none", "challenge", "cloudevents") },
   { name: "request", isRecipe: true },
-  { name: "signature", title: "Signature", type: choice("v1", "v1a", "text"), hint: "v1: HMAC-SHA256. v1a: Ed25519. text: for schemes of a recipe.", only: "new" },
+  { name: "signature", title: "Signature", type: oneOf("v1", "v1a", "text"), hint: "v1: HMAC-SHA256. v1a: Ed25519. text: for schemes of a recipe.", only: "new" },
   { name: "start", title: "Start", type: text, hint: "now, earliest, an event's id, or a time.", only: "new" },
   { name: "replay_current_state", title: "Send the current state first", type: flag, only: "new" },
 ];
 
-export class Fields {
-  #delegate;
-  #first = new Map();
-  #turn = 0;
-  #timer;
+/// The form of all settings.
+/// - Parameter delegate: the delegate to edit; none for a new one.
+export function settingsForm(delegate) {
+  const used = fields.filter(({ isRecipe, name, only }) => !isRecipe && (delegate ? only !== "new" && (name in delegate || (name === "headers" && delegate.url)) : only !== "pull"));
+  const first = new Map();
+  const inputs = new Map(used.map((field) => [field.name, make(field)]));
+  const general = h("p.error", { role: "alert" });
+  const recipe = delegate?.kind === "pull" ? null : recipeForm(delegate, () => read());
+  const more = h("details.more", h("summary", "More settings"), h("div.fields", used.filter((field) => !field.isFirst).map(row)));
+  const element = h("div.fields", { oninput: validateSoon }, general, used.filter((field) => field.isFirst).map(row), more, recipe?.element);
+  let [turn, timer] = [0, null];
 
-  /// - Parameter delegate: the delegate to edit; none for a new one.
-  constructor(delegate) {
-    this.#delegate = delegate;
-    const used = fields.filter(({ isRecipe, name, only }) => !isRecipe && (delegate ? only !== "new" && (name in delegate || (name === "headers" && delegate.url)) : only !== "pull"));
-    this.general = h("p.error", { role: "alert", hidden: true });
-    this.inputs = new Map(used.map((field) => [field.name, this.#input(field)]));
-    this.more = h("details.more", h("summary", "More settings"),
-      h("div.fields", used.filter((field) => !field.isFirst).map((field) => this.#row(field))));
-    this.recipe = new Recipe(delegate, () => this.read());
-    this.element = h("div.fields", this.general, used.filter((field) => field.isFirst).map((field) => this.#row(field)), this.more,
-      delegate?.kind !== "pull" && this.recipe.element);
-    this.element.addEventListener("input", () => {
-      clearTimeout(this.#timer);
-      this.#timer = setTimeout(() => this.#validate(), 400);
-    });
+  function validateSoon() {
+    clearTimeout(timer);
+    timer = setTimeout(validate, 400);
   }
 
   /// Checks the settings while the user types. An empty field is no error yet.
-  async #validate() {
-    const settings = this.read(false);
-    const mine = this.#turn;
-    if (!settings || !this.element.isConnected) return;
-    const errors = await api.preview(this.#delegate?.id, settings).then(() => [], (error) => error.errors ?? []);
-    if (mine === this.#turn) this.showErrors(errors.filter(({ pointer }) => this.inputs.get(pointer?.split("/")[1])?.value), "", false);
+  async function validate() {
+    const settings = read(false);
+    const mine = turn;
+    if (!settings || !element.isConnected) return;
+    const errors = await api.preview(delegate?.id, settings).then(() => [], (error) => error.errors ?? []);
+    if (mine === turn) show(errors.filter(({ pointer }) => inputs.get(pointer?.split("/")[1])?.value), "", false);
   }
 
   /// Whether a delegate still has the initial settings of the form.
-  isOf(delegate) {
-    return ["header_names", "request", ...this.inputs.keys()].every((name) => JSON.stringify(delegate[name]) === JSON.stringify(this.#delegate[name]));
-  }
+  const isOf = (other) => ["header_names", "request", ...inputs.keys()].every((name) => JSON.stringify(other[name]) === JSON.stringify(delegate[name]));
 
-  #input(field) {
-    const properties = { id: "field-" + field.name, name: field.name, "aria-required": field.required && "true" };
-    const input = field.type.options
-      ? h("select", properties, field.type.options.map((option) => h("option", { value: option }, option)))
-      : field.rows ? h("textarea", { ...properties, rows: field.rows, spellcheck: "false" })
-        : h("input", { ...properties, type: "text", autocomplete: "off", spellcheck: "false" });
-    const value = this.#delegate?.[field.name];
-    if (value !== null && value !== undefined && value.text !== "null") input.value = field.type.write(value);
-    this.#first.set(field.name, input.value);
+  function make({ name, type, rows, required }) {
+    const properties = { id: "field-" + name, name, "aria-required": required && "true" };
+    const value = delegate?.[name];
+    const text = has(value) ? type.write(value) : undefined;
+    const input = type.options ? choice(type.options.map((option) => [option, option]), text, properties)
+      : rows ? area(text, rows, properties) : line(text, properties);
+    first.set(name, input.value);
     return input;
   }
 
-  #row(field) {
-    const isHidden = this.#delegate && field.name === "headers" && this.#delegate.header_names.length > 0;
-    const hint = isHidden ? t("Set: {}. Name one to replace it; “Name:” alone removes it.", this.#delegate.header_names.join(", ")) : field.hint;
-    return row(this.inputs.get(field.name), field.title, hint);
+  function row({ name, title, hint }) {
+    const isHidden = delegate && name === "headers" && delegate.header_names.length > 0;
+    return field(inputs.get(name), title, isHidden ? t("Set: {}. Name one to replace it; “Name:” alone removes it.", delegate.header_names.join(", ")) : hint);
   }
 
   /// The values of the form: all fields that are filled in, or, for an existing delegate, the changed ones; an empty
   /// field means the default. `null` if a field is invalid; the reason is shown at the field then.
   /// - Parameter isFinal: whether the first error gets the focus.
-  read(isFinal = true) {
-    this.#turn += 1;
-    clearTimeout(this.#timer);
-    if (isFinal) this.showErrors([]);
+  function read(isFinal = true) {
+    turn += 1;
+    clearTimeout(timer);
+    if (isFinal) show([]);
     const result = {};
-    for (const field of fields) {
-      const input = this.inputs.get(field.name);
-      if (!input || (input.value === this.#first.get(field.name))) continue;
+    for (const { name, type } of used) {
+      const input = inputs.get(name);
+      if (input.value === first.get(name)) continue;
       const value = input.value.trim();
-      if (value === "") result[field.name] = !this.#delegate ? undefined : field.type === pairs ? this.#patched(field, {}) : null;
-      else if (field.type === json && mistake(value)) {
-        this.showErrors([{ pointer: "/" + field.name, detail: mistake(value) }], "", isFinal);
-        return null;
-      } else result[field.name] = this.#patched(field, field.type.read(value));
+      const wrong = value && type === json ? mistake(value) : null;
+      if (wrong) return refuse({ pointer: "/" + name, detail: wrong });
+      if (value === "") result[name] = !delegate ? undefined : type === pairs ? patched(name, {}) : null;
+      else result[name] = delegate && type === pairs ? patched(name, type.read(value)) : type.read(value);
     }
-    const wrong = this.recipe.add(result);
-    if (wrong) this.showErrors([wrong], "", isFinal);
-    return wrong ? null : result;
+    const wrong = recipe?.add(result);
+    return wrong ? refuse(wrong) : result;
+
+    function refuse(error) {
+      show([error], "", isFinal);
+      return null;
+    }
   }
 
   /// Members of an object are merged one by one, so removed ones have to be named.
-  #patched(field, value) {
-    if (!this.#delegate || field.type !== pairs) return value;
-    const gone = Object.keys(this.#delegate[field.name] ?? {}).filter((key) => !Object.hasOwn(value, key)).map((key) => [key, null]);
-    const named = Object.entries(value).map(([key, each]) => [key, each === "" && field.name === "headers" ? null : each]);
+  function patched(name, value) {
+    const gone = Object.keys(delegate[name] ?? {}).filter((key) => !Object.hasOwn(value, key)).map((key) => [key, null]);
+    const named = Object.entries(value).map(([key, each]) => [key, each === "" && name === "headers" ? null : each]);
     return Object.fromEntries([...gone, ...named]);
   }
 
-  /// Shows each error at its field, and errors without a field at the top. The first one gets the focus.
-  showErrors(errors, detail = "", isFinal = true) {
-    const texts = new Map();
-    const general = [];
-    for (const error of errors) {
-      const [, name, entry] = (error.pointer ?? "").split("/");
-      const words = entry !== undefined && /^\d+$/.test(entry) ? t("Entry {} {}", Number(entry) + 1, error.detail) : error.detail;
-      if (this.recipe.has(error.pointer ?? "")) continue;
-      if (this.inputs.has(name)) texts.set(name, [...(texts.get(name) ?? []), words]);
-      else general.push(`${name ? name + " " : ""}${error.detail}`);
-    }
-    if (errors.length === 0 && detail) general.push(detail);
-    this.general.textContent = general.join(" ");
-    this.general.hidden = general.length === 0;
-    for (const [name, input] of this.inputs) {
-      const words = texts.get(name);
-      this.element.querySelector("#error-" + name).textContent = words?.join("; ") ?? "";
-      invalid(input, words);
-    }
-    const other = this.recipe.showErrors(errors);
-    const first = [...this.inputs].find(([name]) => texts.has(name))?.[1] ?? other;
-    if (!first || !isFinal) return;
-    for (const each of [this.more, this.recipe.element]) if (each.contains(first)) each.open = true;
-    first.focus();
+  /// The settings of a preset are at its own fields.
+  function show(errors, message = "", isFinal = true) {
+    const places = [...recipe?.places() ?? [], ...[...inputs].map(([name, input]) => ["/" + name, input])];
+    const input = showErrors(element, general, places, errors, message);
+    if (!input || !isFinal) return;
+    for (const each of [more, recipe?.element]) if (each?.contains(input)) each.open = true;
+    input.focus();
   }
+
+  return { element, inputs, isOf, read, showErrors: show };
 }

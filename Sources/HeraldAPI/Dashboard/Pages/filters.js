@@ -1,6 +1,7 @@
 // The filters of a list, which are part of the URL: fields and selections that change it.
 
 import { h, options, t } from "./dom.js";
+import { choice, line } from "./form.js";
 
 const pause = 400;
 
@@ -12,15 +13,15 @@ export const errors = { ...options("timeout connection_failed name_not_resolved 
 ///   - page: the part of the URL after `#/`.
 ///   - fields: each with an `id`, which is the name in the URL, and a `label`; `options` makes a selection, `type` another input.
 ///   - others: more names in the URL, which stay.
-/// - Returns: the form, its inputs by id, and a function that goes to the same list with changed filters.
+/// - Returns: the form, and a function that goes to the same list with changed filters.
 export function filters(page, query, fields, others = []) {
   const inputs = new Map();
   let timer;
   const element = h("form.filters", { role: "search", onsubmit: submit, onchange: later }, fields.filter(Boolean).map((each) => {
     const value = query.get(each.id) ?? "";
     const input = each.options
-      ? h("select", { id: each.id, "aria-label": each.label }, Object.entries(complete(each.options, value)).map(([option, words]) => h("option", { value: option, selected: option === value }, words)))
-      : h("input", { id: each.id, type: each.type ?? "search", "aria-label": each.label, placeholder: each.placeholder, value: each.show?.(value) ?? value, autocomplete: "off", spellcheck: "false", title: t(each.title ?? each.label) });
+      ? choice(complete(each.options, value), value, { id: each.id, "aria-label": each.label })
+      : line(each.show?.(value) ?? value, { id: each.id, type: each.type ?? "search", "aria-label": each.label, placeholder: each.placeholder, title: t(each.title ?? each.label) });
     inputs.set(each.id, { input, read: each.read ?? ((text) => text.trim()) });
     return each.type ? h("label", each.label, " ", input) : input;
   }));
@@ -53,7 +54,7 @@ export function filters(page, query, fields, others = []) {
     queueMicrotask(() => setTimeout(() => input.isConnected && input.focus({ preventScroll: true })));
     filters.focused = null;
   }
-  return { element, inputs, go };
+  return { element, go };
 }
 
 /// A value of the URL that is no option is one more.

@@ -1,28 +1,38 @@
-// Small forms in a dialog. Errors of the server appear at their fields.
+// Fields, and small forms in a dialog. Errors of the server appear at their fields.
 
-import { h, invalid, modal, notice } from "./dom.js";
-import { mistake, Stored } from "./json.js";
+import { h, invalid, modal, notice, t } from "./dom.js";
+import { mistake, put, Stored } from "./json.js";
 
-/// A field: the member's name (`portal-title` is `title` in `portal`), its title, its element, and a hint.
-export const row = (name, title, input, hint = "") => ({ name, title, input, hint });
+/// A field: the member's name (`portal-title` is `title` in `portal`), its title, its element, a hint, and how its text is read.
+export const row = (name, title, input, hint = "", read = (text) => text) => ({ name, title, input, hint, read });
 export const line = (value = "", properties = {}) => filled(h("input", { type: "text", autocomplete: "off", spellcheck: "false", ...properties }), value);
-export const area = (value = "", rows = 6) => filled(h("textarea", { rows, spellcheck: "false" }), value);
-export const choice = (options, value, properties = {}) => filled(h("select", properties, options.map(([each, words]) => h("option", { value: each }, words))), value);
+export const area = (value = "", rows = 6, properties = {}) => filled(h("textarea", { rows, spellcheck: "false", ...properties }), value);
+
+/// - Parameter options: pairs of a value and its words, or an object of them.
+export const choice = (options, value, properties = {}) => filled(h("select", properties,
+  (Array.isArray(options) ? options : Object.entries(options)).map(([each, words]) => h("option", { value: each }, words))), value);
 
 function filled(input, value) {
   if (value !== undefined && value !== null) input.value = value;
   return input;
 }
 
-/// The integer of a field; `null` if it is empty. The server refuses what is no integer, and says so at the field.
-export const integer = (input) => (input.value.trim() === "" ? null : Number.isFinite(Number(input.value)) ? Number(input.value) : input.value);
+/// The number in a text; `null` if it is empty. The server refuses what is no number, and says so at the field.
+export const numeric = (text) => (text === "" ? null : Number.isFinite(Number(text)) ? Number(text) : text);
 
 /// The JSON of a field as it is written; `undefined` if it is empty.
-export function json(name, input) {
-  if (input.value.trim() === "") return undefined;
-  const found = mistake(input.value);
-  if (found) throw Object.assign(new Error(), { errors: [{ pointer: "/" + name, detail: found }] });
-  return new Stored(input.value);
+export function json(text, name) {
+  const found = text && mistake(text);
+  if (found) refuse(name, found);
+  return text ? new Stored(text) : undefined;
+}
+
+export const required = (text, name) => text || refuse(name, t("is required"));
+
+const place = (name) => "/" + name.replaceAll("-", "/");
+
+function refuse(name, detail) {
+  throw Object.assign(new Error(), { errors: [{ pointer: place(name), detail }] });
 }
 
 /// A field of a form, with its title, a hint, and the element of its error. The id of the input begins with `field-`.
@@ -33,12 +43,32 @@ export function field(input, title, hint, look = "field") {
     h("p.hint", { id: "hint-" + name }, hint), h("p.error", { id: "error-" + name }));
 }
 
-const place = (name) => "/" + name.replaceAll("-", "/");
+/// Shows each error at its field, and the others, or else the message, in `general`.
+/// - Parameter places: JSON pointers with their inputs; the first one that contains the pointer of an error has it.
+/// - Returns: the first input of the form that has an error.
+export function showErrors(form, general, places, errors, message) {
+  const texts = new Map(places.map(([, input]) => [input, []]));
+  const others = [];
+  for (const { pointer, detail } of errors) {
+    const [place, input] = places.find(([each]) => `${pointer}/`.startsWith(each + "/")) ?? [];
+    const entry = input && pointer.slice(place.length + 1);
+    if (/^\d+$/.test(entry)) texts.get(input).push(t("Entry {} {}", Number(entry) + 1, detail));
+    else (texts.get(input) ?? others).push(entry === "" || !pointer ? detail : `${pointer} ${detail}`);
+  }
+  for (const [input, words] of texts) {
+    form.querySelector("#error-" + input.id.slice(6)).textContent = words.join("; ");
+    invalid(input, words.length > 0);
+  }
+  general.textContent = others.join("; ") || (errors.length === 0 ? message : "");
+  return form.querySelector("[aria-invalid]");
+}
 
-/// Opens a form. `submit` sends it; the dialog closes when that has succeeded, and the text that it returns is shown.
-export function openForm(title, rows, words, submit) {
+/// Opens a form. `submit` sends its values; the dialog closes when that has succeeded, and the text that it returns is shown.
+export function openForm(title, all, words, submit) {
+  const rows = all.filter(Boolean);
   const general = h("p.error", { role: "alert" });
   for (const { name, input } of rows) input.id = "field-" + name;
+  const places = rows.map(({ name, input }) => [place(name), input]);
   const dialog = modal("form", { "aria-labelledby": "form-title" }, null,
     h("h2", { id: "form-title" }, title),
     h("form", { novalidate: true, onsubmit: send }, general, h("div.fields", rows.map(({ title: label, input, hint }) => field(input, label, hint))),
@@ -46,25 +76,15 @@ export function openForm(title, rows, words, submit) {
 
   async function send(event) {
     event.preventDefault();
-    fail([], "");
+    showErrors(dialog, general, places, []);
     try {
-      const words = await submit();
+      const values = {};
+      for (const { name, input, read } of rows) put(values, place(name), read(input.value.trim(), name));
+      const words = await submit(values);
       dialog.close();
       if (words) notice(words);
     } catch (error) {
-      fail(error.errors ?? [], error.message);
+      showErrors(dialog, general, places, error.errors ?? [], error.message)?.focus();
     }
-  }
-
-  function fail(errors, message) {
-    const texts = errors.map(({ pointer, detail }) => [rows.find(({ name }) => `${pointer}/`.startsWith(place(name) + "/")), pointer, detail]);
-    for (const { name, input } of rows) {
-      const own = texts.filter(([found]) => found?.name === name);
-      dialog.querySelector("#error-" + name).textContent = own.map(([, pointer, detail]) => `${pointer === place(name) ? "" : pointer + " "}${detail}`).join("; ");
-      invalid(input, own.length > 0);
-    }
-    const others = texts.filter(([found]) => !found).map(([, pointer, detail]) => `${pointer ?? ""} ${detail}`.trim());
-    general.textContent = others.join("; ") || (errors.length === 0 ? message : "");
-    texts.find(([found]) => found)?.[0].input.focus();
   }
 }

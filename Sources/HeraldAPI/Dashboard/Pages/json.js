@@ -26,6 +26,16 @@ export function write(value) {
   return `{${members.map(([name, each]) => `${JSON.stringify(name)}:${write(each)}`).join(",")}}`;
 }
 
+/// Whether a stored value is there, and is not `null`.
+export const has = (value) => value !== null && value !== undefined && value.text !== "null";
+
+/// Sets the member of an object that a JSON pointer names.
+export function put(object, pointer, value) {
+  const names = pointer.slice(1).split("/");
+  const last = names.pop();
+  names.reduce((parent, name) => (parent[name] ??= {}), object)[last] = value;
+}
+
 /// The members of an object as stored values; `null` if the text is of another value.
 export function members(text) {
   const reader = new Reader(text);

@@ -39,10 +39,10 @@ export function replays(id, signal) {
   const end = (replay) => api.endReplay(id, replay).then(() => notice("Stopped.")).finally(refresh);
 
   function open() {
-    const from = choice(Object.entries({ ...choices("", "Published"), "": "All events of the log" }), "24h");
-    const only = choice([["all", "All that match, also delivered ones"], ["failed", "Only deliveries that failed"]], "all");
-    openForm("Send past events again", [row("from", "Events", from), row("only", "Which", only)], "Count", async () => {
-      const plan = { from: time(from.value) ?? "earliest", only: only.value };
+    openForm("Send past events again", [
+      row("from", "Events", choice({ ...choices("", "Published"), "": "All events of the log" }, "24h"), "", (text) => time(text) ?? "earliest"),
+      row("only", "Which", choice([["all", "All that match, also delivered ones"], ["failed", "Only deliveries that failed"]], "all")),
+    ], "Count", async (plan) => {
       const counted = await api.replay(id, plan, true);
       if (counted.events === 0) return "No event matches.";
       if (!await confirm(t("Send {} again?", backlog(counted)), "Send again")) return null;

@@ -4,7 +4,7 @@ import { isOpen } from "./access.js";
 import { adoptKey } from "./signin.js";
 import { acting, api } from "./api.js";
 import { h, show, confirm, code, button, fails, pairs, t } from "./dom.js";
-import { row, line, area, choice, integer, openForm } from "./form.js";
+import { row, line, area, choice, numeric, openForm } from "./form.js";
 import { keep } from "./live.js";
 import { moment, count, size, duration, plural, state } from "./format.js";
 import { nodes } from "./nodes.js";
@@ -65,10 +65,11 @@ async function keys(root, signal) {
   const once = (made) => show(outcome, secret("The key", made.name || t("The new key"), " Keep it where programs keep their secrets.", made.key));
 
   function create() {
-    const [name, allows, ends] = [line(), choice(scopes), choice(lifetimes)];
-    openForm(t("New key of the app {}", app.value), [row("name", "Name", name, "Who uses it."), row("scopes", "Allows", allows), row("expires_at", "Ends", ends)], "Create", async () => {
-      const made = await api.createKey({ name: name.value, scopes: allows.value.split(","), app: app.value,
-        expires_at: ends.value ? new Date(Date.now() + ends.value * day).toISOString() : null });
+    openForm(t("New key of the app {}", app.value), [
+      row("name", "Name", line(), "Who uses it."), row("scopes", "Allows", choice(scopes), "", (text) => text.split(",")),
+      row("expires_at", "Ends", choice(lifetimes), "", (days) => (days ? new Date(Date.now() + days * day).toISOString() : null)),
+    ], "Create", async (settings) => {
+      const made = await api.createKey({ ...settings, app: app.value });
       once(made);
       // The first key ends the access without one, also of this page.
       await adoptKey(made.key);
@@ -111,22 +112,23 @@ function apps(root, signal) {
   async function edit(id) {
     const { answer: app = {}, etag } = id ? await api.app(id) : {};
     if (signal.aborted) return;
-    const [name, delegates, rate, bytes] = [line(app.name), line(app.max_delegates), line(app.events_per_second), line(app.max_stored_bytes)];
     const portal = app.portal ?? {};
-    const [title, color, origins] = [line(portal.title), line(portal.color), area((portal.frame_origins ?? []).join("\n"), 2)];
-    const language = choice([["en", "English"], ["de", "Deutsch"]], portal.language ?? "en");
     const logo = h("input", { type: "file", accept: "image/png,image/jpeg,image/gif,image/webp" });
     const drop = h("input", { type: "checkbox" });
-    const none = "Empty: no limit.";
-    openForm(id ? t("Edit {}", app.name) : "New app", [...(app.name === "default" ? [] : [row("name", "Name", name, "A-Z, a-z, 0-9, -, _ and .")]),
-      row("max_delegates", "Webhooks, at most", delegates, none), row("events_per_second", "Events per second, at most", rate, none),
-      row("max_stored_bytes", "Bytes that its events may take", bytes, none),
-      row("portal-title", "Name on the pages of its links", title, "Empty: Herald."), row("portal-color", "Color of buttons", color, "#0b5cad; dark enough for white text."),
-      row("portal-logo", "Logo", logo, ["PNG, JPEG, GIF or WebP, at most 18 KB.", portal.logo && " There is one."]), ...(portal.logo ? [row("drop", "Remove the logo", drop)] : []),
-      row("portal-language", "Language", language), row("portal-frame_origins", "Pages that may frame it", origins, "Origins, one per line: https://shop.example")], id ? "Save" : "Create", async () => {
-      const settings = { ...(app.name === "default" ? {} : { name: name.value.trim() }), max_delegates: integer(delegates), events_per_second: integer(rate), max_stored_bytes: integer(bytes),
-        portal: { title: title.value.trim() || null, color: color.value.trim() || null, language: language.value, frame_origins: origins.value.split(/\s+/).filter(Boolean),
-          ...(logo.files.length > 0 ? { logo: await dataURL(logo.files[0]) } : drop.checked ? { logo: null } : {}) } };
+    const limit = (name, title) => row(name, title, line(app[name]), "Empty: no limit.", numeric);
+    const optional = (text) => text || null;
+    const unread = () => undefined;
+    openForm(id ? t("Edit {}", app.name) : "New app", [
+      app.name !== "default" && row("name", "Name", line(app.name), "A-Z, a-z, 0-9, -, _ and ."),
+      limit("max_delegates", "Webhooks, at most"), limit("events_per_second", "Events per second, at most"), limit("max_stored_bytes", "Bytes that its events may take"),
+      row("portal-title", "Name on the pages of its links", line(portal.title), "Empty: Herald.", optional),
+      row("portal-color", "Color of buttons", line(portal.color), "#0b5cad; dark enough for white text.", optional),
+      row("portal-logo", "Logo", logo, ["PNG, JPEG, GIF or WebP, at most 18 KB.", portal.logo && " There is one."], unread),
+      portal.logo && row("drop", "Remove the logo", drop, "", unread),
+      row("portal-language", "Language", choice([["en", "English"], ["de", "Deutsch"]], portal.language ?? "en")),
+      row("portal-frame_origins", "Pages that may frame it", area((portal.frame_origins ?? []).join("\n"), 2), "Origins, one per line: https://shop.example", (text) => text.split(/\s+/).filter(Boolean)),
+    ], id ? "Save" : "Create", async (settings) => {
+      settings.portal.logo = logo.files.length > 0 ? await dataURL(logo.files[0]) : drop.checked ? null : undefined;
       await (id ? api.changeApp(id, settings, etag) : api.createApp(settings));
       again();
     });

@@ -3,7 +3,7 @@
 import { curl, may } from "./access.js";
 import { api, eventShape } from "./api.js";
 import { drawing, h, s, show, empty, fails, to, t } from "./dom.js";
-import { members } from "./json.js";
+import { has, members } from "./json.js";
 import { follow, keep } from "./live.js";
 import { state as shape, moment, pretty, plural, duration } from "./format.js";
 
@@ -51,7 +51,7 @@ export function state(root, { query, signal }) {
       show(answer, h("div.card", h("div.row", shape(status.status), h("strong.mono", status.user_id)),
         status.since ? since(status, "auth-by")
           : h("p.muted", "There is no event about this user."),
-        status.user && status.user.text !== "null" && h("pre", pretty(status.user))));
+        has(status.user) && h("pre", pretty(status.user))));
     }
     if (!found.has("auth.status_changed")) show(latest, h("p.calm", "Searching …"));
     const logins = await changes("auth.status_changed", 30);

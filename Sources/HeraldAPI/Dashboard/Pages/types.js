@@ -3,8 +3,8 @@
 import { curl, may } from "./access.js";
 import { api } from "./api.js";
 import { h, show, empty, confirm, button, fails, to, t } from "./dom.js";
-import { row, line, area, choice, json, openForm } from "./form.js";
-import { indented, write } from "./json.js";
+import { row, line, area, choice, json, openForm, required } from "./form.js";
+import { has, indented, write } from "./json.js";
 import { keep } from "./live.js";
 import { count, moment, pretty } from "./format.js";
 import { number, pages, table } from "./pages.js";
@@ -53,7 +53,6 @@ function description(root, type, signal) {
   root.append(h("p.trail", h("a", { href: "#/types" }, "Event types")), h("h1.mono", type), head, activity(signal, { type }), receivers);
   const refresh = keep(async () => {
     const { answer: found, etag } = await api.type(type);
-    const has = (value) => value.text !== "null";
     show(head, found.description && h("p.address", found.description),
       h("p.muted", has(found.schema) ? t("Data is {}.", t(checks[found.check])) : "It has no schema.", " Changed ", moment(found.updated_at), "."),
       h("div.actions", h("a.button", { href: to("events?type=", type) }, "Its latest events"),
@@ -70,20 +69,17 @@ function description(root, type, signal) {
 }
 
 function edit(found, etag, then) {
-  const type = line(found?.type);
-  const words = area(found?.description, 2);
-  const stored = (value) => (value && value.text !== "null" ? indented(value.text) : "");
-  const example = area(stored(found?.example));
-  const schema = area(stored(found?.schema), 10);
-  const check = choice(Object.entries(checks).map(([value, words]) => [value, capital(words)]), found?.check ?? "off");
-  const formats = choice([["false", "Not checked"], ["true", "Checked"]], String(found?.assert_formats ?? false));
-  openForm(found ? t("Edit {}", found.type) : "Describe an event type", [...(found ? [] : [row("type", "Type", type, "Such as order.paid.")]),
-    row("description", "Description", words), row("example", "Example of its data", example, "JSON."), row("schema", "Schema of its data", schema, "JSON Schema; empty: none."),
-    row("check", "Data of published events", check), row("assert_formats", "Formats in the schema", formats)], "Save", async () => {
-    const name = found?.type ?? type.value.trim();
-    if (!name) throw Object.assign(new Error(), { errors: [{ pointer: "/type", detail: t("is required") }] });
-    const { answer } = await api.describe(name, { description: words.value, example: json("example", example), schema: json("schema", schema), check: check.value,
-      assert_formats: formats.value === "true" }, etag);
+  const stored = (value) => (has(value) ? indented(value.text) : "");
+  const words = Object.entries(checks).map(([value, words]) => [value, capital(words)]);
+  openForm(found ? t("Edit {}", found.type) : "Describe an event type", [
+    !found && row("type", "Type", line(), "Such as order.paid.", required),
+    row("description", "Description", area(found?.description, 2)),
+    row("example", "Example of its data", area(stored(found?.example)), "JSON.", json),
+    row("schema", "Schema of its data", area(stored(found?.schema), 10), "JSON Schema; empty: none.", json),
+    row("check", "Data of published events", choice(words, found?.check ?? "off")),
+    row("assert_formats", "Formats in the schema", choice([["false", "Not checked"], ["true", "Checked"]], String(found?.assert_formats ?? false)), "", (text) => text === "true"),
+  ], "Save", async ({ type: name = found.type, ...description }) => {
+    const { answer } = await api.describe(name, description, etag);
     const parts = answer.unchecked ?? [];
     then(name);
     return parts.length > 0 ? t("Saved. Not checked: {}.", parts.slice(0, 3).map((each) => each.pointer).join(", ")) : "Saved.";
