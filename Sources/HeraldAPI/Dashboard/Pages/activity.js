@@ -7,7 +7,7 @@ import { count, duration, plural } from "./format.js";
 
 const hour = 3600 * 1000;
 const periods = { hour: ["Hour", "5min", hour], day: ["Day", "hour", 24 * hour], week: ["Week", "hour", 7 * 24 * hour] };
-const [width, height] = [300, 60];
+const outcomes = [["delivered", "good"], ["failed", "bad"]];
 
 export function activity(signal, filter, hasEvents = true) {
   let period = "day";
@@ -21,8 +21,8 @@ export function activity(signal, filter, hasEvents = true) {
   const refresh = keep(async () => {
     const [, interval, span] = periods[period];
     const { data } = await api.activity({ ...filter, interval, since: new Date(Date.now() - span).toISOString() });
-    show(charts, hasEvents && chart("Events", data, [["events", "flow"]], span, plural(sum(data, "events"), "event")),
-      chart("Attempts", data, [["delivered", "good"], ["failed", "bad"]], span, success(data)));
+    const draw = (title, series, words) => chart("counts", title, words, span, bars(data, series, 300, 60, `${t(title)}: ${t(words)}`));
+    show(charts, hasEvents && draw("Events", [["events", "flow"]], plural(sum(data, "events"), "event")), draw("Attempts", outcomes, success(data)));
   }, 20_000, signal, (error) => (error.status === 403 ? element.remove() : fails(charts)(error)));
   return element;
 }
@@ -37,8 +37,8 @@ function success(data) {
   return t("{} % of {} succeeded", percent(delivered, failed), plural(delivered + failed, "attempt"));
 }
 
-const chart = (title, data, series, span, words) => h("figure.chart", h("figcaption", title, h("span.value", words)),
-  bars(data, series, width, height, `${t(title)}: ${t(words)}`),
+/// A drawing with its title, its value in words, and the time span of its axis.
+export const chart = (look, title, words, span, graph) => h("figure.chart." + look, h("figcaption", title, h("span.value", words)), graph,
   h("div.axis", { "aria-hidden": "true" }, h("span", t("{} ago", duration(span))), h("span", "now")));
 
 function bars(data, series, width, height, label) {
@@ -61,5 +61,5 @@ export function spark(hours) {
   const [delivered, failed] = [sum(hours, "delivered"), sum(hours, "failed")];
   if (delivered + failed === 0) return "–";
   const words = `${percent(delivered, failed)} %`;
-  return h("span.spark", bars(hours, [["delivered", "good"], ["failed", "bad"]], 96, 20, t("Attempts in 24 hours: {}", success(hours))), words);
+  return h("span.spark", bars(hours, outcomes, 96, 20, t("Attempts in 24 hours: {}", success(hours))), words);
 }

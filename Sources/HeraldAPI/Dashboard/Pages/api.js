@@ -53,43 +53,43 @@ async function send(method, path, body, headers = {}, shape = undefined) {
   return { answer, etag: response.headers.get("ETag"), status: response.status };
 }
 
-const get = async (path, shape, headers) => (await send("GET", path, undefined, headers, shape)).answer;
+const get = async (path, filter = {}, shape = undefined, app = null) => (await send("GET", path + query(filter), undefined, on(app), shape)).answer;
 const post = async (path, body, headers) => (await send("POST", path, body, headers)).answer;
 const query = (fields) => {
   const entries = Object.entries(fields).filter(([, value]) => value !== "" && value !== null && value !== undefined);
   return entries.length > 0 ? "?" + new URLSearchParams(entries) : "";
 };
 
-/// A page may be empty before the end of a search. Then this reads the next one, up to a limit.
+/// The pages of a list, up to a limit.
 /// - Parameter signal: ends it when the page is left.
+async function* parts(read, signal, most = 100) {
+  let page = {};
+  do {
+    yield page = await read(page.next_cursor ?? null);
+    most -= 1;
+  } while (page.next_cursor && most > 0 && !signal?.aborted);
+}
+
+/// A page may be empty before the end of a search. Then this reads the next one.
 async function search(path, filter, shape, signal) {
-  let page = await get(path + query(filter), shape);
-  for (let pages = 1; pages < 100 && page.data.length === 0 && page.next_cursor && !signal?.aborted; pages += 1) {
-    page = await get(path + query({ ...filter, cursor: page.next_cursor }), shape);
-  }
-  return page;
+  let found;
+  for await (found of parts((cursor) => get(path, cursor ? { ...filter, cursor } : filter, shape), signal)) if (found.data.length > 0) break;
+  return found;
 }
 
 /// The pages of a list in one, at least its first `most` entries.
 export async function whole(read, most = Infinity) {
-  let [data, page] = [[], {}];
-  do {
-    page = await read(page.next_cursor);
-    data.push(...page.data);
-  } while (page.next_cursor && data.length < most);
+  const data = [];
+  let page;
+  for await (page of parts(read, null, Infinity)) if (data.push(...page.data) >= most) break;
   return { ...page, data };
 }
 
-/// Adds the parts of a count of deliveries, up to a limit.
+/// Adds the parts of a count of deliveries.
 async function sum(read, signal) {
-  let [deliveries, cursor] = [0, null];
-  for (let parts = 0; parts < 100; parts += 1) {
-    const part = await read(cursor);
-    deliveries += part.deliveries;
-    cursor = part.next_cursor;
-    if (!cursor || signal.aborted) break;
-  }
-  return { deliveries, isPart: Boolean(cursor) };
+  let [deliveries, part] = [0, null];
+  for await (part of parts(read, signal)) deliveries += part.deliveries;
+  return { deliveries, isPart: Boolean(part.next_cursor) };
 }
 
 const [delegate, event, eventType, key, app, user] = ["delegates", "events", "event-types", "keys", "apps", "auth"]
@@ -114,7 +114,7 @@ export const api = {
   nodes: () => get("v1/nodes"),
   moves: () => get("v1/nodes/moves"),
 
-  delegates: (filter = {}, app = null) => get("v1/delegates" + query({ limit: 200, ...filter }), undefined, on(app)),
+  delegates: (filter = {}, app = null) => get("v1/delegates", { limit: 200, ...filter }, undefined, app),
   delegate: (id) => send("GET", delegate(id), undefined, {}, { filter: stored, request: stored }),
   register: (settings) => send("POST", "v1/delegates", settings),
   change: (id, patch, etag) => send("PATCH", delegate(id), patch, etag ? { "If-Match": etag } : {}),
@@ -126,51 +126,51 @@ export const api = {
   /// - Parameter id: of the delegate that the settings change; none for a new one.
   preview: (id, settings, filter = {}) => post((id ? delegate(id) : "v1/delegates") + "/preview" + query(filter), id ? settings : { url: "", ...settings }),
   attempts: (id, filter) => search(delegate(id) + "/attempts", filter),
-  lastFailure: (id) => get(delegate(id) + "/attempts?outcome=failed&limit=1"),
+  lastFailure: (id) => get(delegate(id) + "/attempts", { outcome: "failed", limit: 1 }),
   replay: (id, plan, isDryRun) => post(delegate(id) + "/replay" + query({ dry_run: isDryRun || null }), plan),
   replays: (id) => get(delegate(id) + "/replays"),
   leases: (id) => get(delegate(id) + "/leases"),
   endReplay: (id, replay) => send("DELETE", `${delegate(id)}/replays/${encodeURIComponent(replay)}`),
-  explain: (id, event) => get(delegate(id) + "/explain" + query({ event })),
-  activity: (filter) => get("v1/stats" + query(filter)),
-  activityByType: (filter) => get("v1/stats/types" + query({ limit: 200, ...filter })),
+  explain: (id, event) => get(delegate(id) + "/explain", { event }),
+  activity: (filter) => get("v1/stats", filter),
+  activityByType: (filter) => get("v1/stats/types", { limit: 200, ...filter }),
   statistics: (id) => get(delegate(id) + "/stats"),
 
   events: (filter, signal) => search("v1/events", filter, { data: [eventShape] }, signal),
-  scheduled: (filter) => get("v1/events" + query({ state: "scheduled", ...filter }), { data: [eventShape] }),
+  scheduled: (filter) => get("v1/events", { state: "scheduled", ...filter }, { data: [eventShape] }),
   cancelScheduled: (id) => send("DELETE", event(id)),
   /// Without its deliveries.
-  event: (id) => get(event(id) + "?deliveries=none", eventShape),
-  deliveriesOf: (id, filter) => get(event(id) + "/deliveries" + query(filter)),
+  event: (id) => get(event(id), { deliveries: "none" }, eventShape),
+  deliveriesOf: (id, filter) => get(event(id) + "/deliveries", filter),
   redeliver: (id, to) => post(event(id) + "/redeliver", to ? { delegate: to } : {}),
   post: (text, key) => post("v1/events", text, { "Idempotency-Key": key }),
   dryRun: (text) => post("v1/events?dry_run=true", text),
 
-  types: (filter = {}) => get("v1/event-types" + query({ limit: 100, ...filter })),
+  types: (filter = {}) => get("v1/event-types", { limit: 100, ...filter }),
   type: (name) => send("GET", eventType(name), undefined, {}, typeShape),
   describe: (name, description, etag) => send("PUT", eventType(name), description, etag ? { "If-Match": etag } : { "If-None-Match": "*" }),
   forget: (name, etag) => send("DELETE", eventType(name), undefined, { "If-Match": etag }),
 
-  keys: (filter = {}, app = "default") => get("v1/keys" + query({ limit: 100, ...filter }), undefined, on(app)),
+  keys: (filter = {}, app = "default") => get("v1/keys", { limit: 100, ...filter }, undefined, app),
   createKey: (settings) => post("v1/keys", settings),
   rotateKey: (id) => post(key(id) + "/rotate"),
   revokeKey: (id) => send("DELETE", key(id)),
-  apps: (filter = {}) => get("v1/apps" + query({ limit: 200, ...filter })),
+  apps: (filter = {}) => get("v1/apps", { limit: 200, ...filter }),
   allApps: async () => (await whole((cursor) => api.apps({ cursor }))).data,
   app: (id) => send("GET", app(id)),
   createApp: (settings) => post("v1/apps", settings),
   changeApp: (id, patch, etag) => send("PATCH", app(id), patch, { "If-Match": etag }),
   deleteApp: (id) => send("DELETE", app(id)),
   portalLink: (settings) => post("v1/portal-links", settings),
-  audit: (filter = {}) => get("v1/audit" + query({ limit: 100, ...filter })),
+  audit: (filter = {}) => get("v1/audit", { limit: 100, ...filter }),
   storage: () => get("v1/storage"),
 
   deliveries: (filter = {}) => search("v1/deliveries", filter),
-  counts: (state, limit, app = null) => get("v1/deliveries/counts" + query({ state, limit }), undefined, on(app)),
-  countAll: (filter, signal) => sum((cursor) => get("v1/deliveries/counts" + query({ ...filter, limit: 1, cursor })), signal),
+  counts: (state, limit, app = null) => get("v1/deliveries/counts", { state, limit }, undefined, app),
+  countAll: (filter, signal) => sum((cursor) => get("v1/deliveries/counts", { ...filter, limit: 1, cursor }), signal),
   /// Sends deliveries again, or cancels them: `action` is `redeliver` or `cancel`.
   changeAll: (action, filter) => post(`v1/deliveries/${action}` + query(filter)),
   countChanges: (action, filter, signal) => sum((cursor) => post(`v1/deliveries/${action}` + query({ ...filter, dry_run: true, cursor })), signal),
-  appState: () => get("v1/app-state", { state: stored }),
-  authStatus: (id) => get(user(id), { user: stored }),
+  appState: () => get("v1/app-state", {}, { state: stored }),
+  authStatus: (id) => get(user(id), {}, { user: stored }),
 };

@@ -1,7 +1,7 @@
 // A change of many deliveries: counted, confirmed, made in parts, and ended at any time.
 
 import { api } from "./api.js";
-import { h, show, notice, confirm, t } from "./dom.js";
+import { button, h, show, notice, confirm, t } from "./dom.js";
 import { count, plural } from "./format.js";
 
 /// So few that each request takes a moment.
@@ -11,7 +11,7 @@ const many = (number) => plural(number, "delivery");
 export async function bulk(root, signal, { action, words, filter }) {
   const stop = new AbortController();
   const ended = AbortSignal.any([signal, stop.signal]);
-  const end = h("button", { key: "stop", onclick: () => stop.abort() }, "Stop");
+  const end = button("stop", "Stop", () => stop.abort());
   try {
     show(root, h("div.row", "Counting …", end));
     const { deliveries: matching, isPart } = await api.countChanges(action, filter, ended);

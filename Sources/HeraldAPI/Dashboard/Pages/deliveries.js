@@ -66,8 +66,8 @@ export function deliveries(root, { query, signal }) {
     },
     older: "Older deliveries",
     milliseconds: 5000,
-    draw: (found, next) => (found.length === 0 ? h("p.calm", next ? "No delivery matches so far." : isNarrow || wanted ? "No delivery matches." : "No delivery waits or has failed.")
-      : table("deliveries", ["When", "Event", "Delegate", "State", "Attempts", canFail ? "Last error" : wanted === "pending" ? "Reason" : "Response"], found.map(row))),
+    draw: (found, next) => table("deliveries", ["When", "Event", "Delegate", "State", "Attempts", canFail ? "Last error" : wanted === "pending" ? "Reason" : "Response"],
+      found.map(row), next ? "No delivery matches so far." : isNarrow || wanted ? "No delivery matches." : "No delivery waits or has failed."),
   });
 
   // The server wants a condition: all deliveries are never meant by accident.

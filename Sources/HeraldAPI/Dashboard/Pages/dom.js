@@ -9,7 +9,7 @@ const svgNamespace = "http://www.w3.org/2000/svg";
 /// An HTML element: `p.muted.small` is one with two classes. Its properties are the first argument, if that is an object.
 /// Those with `on` are listeners; `null`, `undefined` and `false` are omitted. Texts and labels are translated, except in
 /// elements with data: those in a code font, and of the class `address` or `data`. A button with a listener submits no form.
-/// `key` is the name by which `show` finds the focused element again.
+/// `key` is the name by which `show` finds the focused element again; that of a link is its address.
 export function h(name, ...children) {
   const [tag, ...classes] = name.split(".");
   const properties = children[0]?.constructor === Object ? children.shift() : {};
@@ -17,6 +17,7 @@ export function h(name, ...children) {
   if (classes.length > 0) element.className = classes.join(" ");
   if (tag === "button" && properties.onclick) element.type = "button";
   if (tag === "pre") element.tabIndex = 0;
+  if (tag === "a") properties.key ??= properties.href;
   return fill(element, properties, children);
 }
 

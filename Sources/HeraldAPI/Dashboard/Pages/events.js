@@ -2,9 +2,9 @@
 
 import { curl, may } from "./access.js";
 import { api, eventShape } from "./api.js";
-import { h, show, empty, fails, button, to, t } from "./dom.js";
+import { h, show, empty, fails, button, t } from "./dom.js";
 import { follow } from "./live.js";
-import { clock, cut, count } from "./format.js";
+import { clock, count, eventCells } from "./format.js";
 import { filters as bar } from "./filters.js";
 import { table } from "./pages.js";
 import { scheduled } from "./scheduled.js";
@@ -134,10 +134,10 @@ export function events(root, { query, signal }) {
   }
 
   function draw() {
-    show(fresh, waiting.length > 0 && h("button.primary", { key: "fresh", onclick: () => {
+    show(fresh, waiting.length > 0 && button("fresh", t("{} new", count(waiting.length)), () => {
       scrollTo(0, 0);
       release();
-    } }, t("{} new", count(waiting.length))));
+    }, "primary"));
     if (shown.length === 0) {
       const isFiltered = !isLive || types || about;
       if (older) return show(list, h("p.calm", "No event matches so far."), button("older", "Search older events", more));
@@ -174,9 +174,4 @@ function rowsOf(each) {
   return built.get(each);
 }
 
-const row = (each) => [h("tr",
-  h("td", clock(each.time)),
-  h("td.first", h("a.mono.strong", { href: to("events/", each.id), key: each.id }, each.type)),
-  h("td.mono", each.subject && h("a.plain.data", { href: to("events?subject=", each.subject), key: "subject" + each.id }, cut(each.subject, 32))),
-  h("td.mono.clip.muted.data", cut(each.data?.text ?? "", 120))),
-each.isGap && h("tr.gap", h("td", { colspan: 4 }, "more came here than could be followed"))].filter(Boolean);
+const row = (each) => [h("tr", h("td", clock(each.time)), eventCells(each)), each.isGap && h("tr.gap", h("td", { colspan: 4 }, "more came here than could be followed"))].filter(Boolean);

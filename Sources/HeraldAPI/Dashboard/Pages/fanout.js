@@ -19,26 +19,26 @@ export function fanout(root, types, delegates, isMore) {
   const rows = Math.max(left.shown.length + (left.rest ? 1 : 0), right.shown.length + (right.rest ? 1 : 0), 3);
   const picture = h("div.fanout",
     h("ul.side", { "aria-label": "Event types" }, left.shown.map(type),
-      left.rest > 0 && h("li", h("a", { href: "#/events", key: "types" }, t("and {} more", left.rest)))),
+      left.rest > 0 && h("li", h("a", { href: "#/events" }, t("and {} more", left.rest)))),
     ribbons(left, (each) => ({ weight: each.rate / total, tone: "flow", moves: moved.has(each.type) }), false),
     hub(delegates, total, isMore),
     ribbons(right, (each) => ({ weight: each.flow / total, tone: tone(each.status), moves: moved.size > 0 && each.flow > 0 }), true),
     h("ul.side.told", { "aria-label": "Delegates" }, right.shown.map(delegate),
-      right.rest > 0 && h("li", h("a", { href: "#/delegates", key: "delegates" }, isMore ? "and many more" : t("and {} more", right.rest)))));
+      right.rest > 0 && h("li", h("a", { href: "#/delegates" }, isMore ? "and many more" : t("and {} more", right.rest)))));
   picture.style.setProperty("--rows", rows);
   show(root, picture);
 }
 
 const fold = (all) => (all.length > most ? { shown: all.slice(0, most - 1), rest: all.length - most + 1 } : { shown: all, rest: 0 });
 
-const type = (each) => h("li", h("a", { href: to("events?type=", each.type), key: each.type },
+const type = (each) => h("li", h("a", { href: to("events?type=", each.type) },
   h("span.mono.clip", { title: each.type }, each.type), h("span.muted", `${rate(each.rate)}/s`)));
 
 function delegate(each) {
   const behind = Math.min(100, 18 * Math.log10(1 + each.lag.events));
   const bar = drawing("100 4", { class: "lag" },
     s("rect", { width: 100, height: 4, class: "track" }), s("rect", { width: behind, height: 4, class: tone(each.status) }));
-  return h("li", h("a", { href: `#/delegates/${each.id}`, key: each.id },
+  return h("li", h("a", { href: `#/delegates/${each.id}` },
     h("span.clip.data", { title: each.url }, name(each)), state(each.status), bar,
     h("span.muted", each.lag.events > 0 ? t("{} behind", backlog(each.lag))
       : each.lag.retrying > 0 ? plural(each.lag.retrying, "retry") : "up to date")));

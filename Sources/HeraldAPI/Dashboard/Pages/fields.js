@@ -3,7 +3,7 @@
 import { api } from "./api.js";
 import { h, t } from "./dom.js";
 import { area, choice, field, line, numeric, showErrors } from "./form.js";
-import { Stored, has, indented, mistake } from "./json.js";
+import { Stored, has, mistake, pretty } from "./json.js";
 import { recipeForm } from "./recipe.js";
 
 const words = { read: (text) => text.split(/[\s,]+/).filter(Boolean), write: (list) => list.join("\n") };
@@ -18,7 +18,7 @@ const pairs = {
 const text = { read: (value) => value, write: (value) => value };
 const number = { read: numeric, write: String };
 const numbers = { read: (value) => words.read(value).map(numeric), write: (list) => list.join(", ") };
-const json = { read: (value) => new Stored(value), write: (value) => indented(value.text) };
+const json = { read: (value) => new Stored(value), write: pretty };
 const oneOf = (...options) => ({ ...text, options });
 const flag = { read: (value) => value === "true", write: String, options: ["false", "true"] };
 

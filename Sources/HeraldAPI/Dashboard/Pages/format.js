@@ -1,7 +1,6 @@
 // Texts and shapes for values.
 
-import { h } from "./dom.js";
-import { indented } from "./json.js";
+import { h, to } from "./dom.js";
 import { digits, reason, t } from "./texts.js";
 
 /// Each state has a shape, a color and a word.
@@ -96,14 +95,20 @@ export function cut(text, length) {
   return `${text.slice(0, half)}…${text.slice(-half)}`;
 }
 
+/// The cells of an event in a table: its type, subject and data.
+export const eventCells = (each) => [
+  h("td.first", h("a.mono.strong", { href: to("events/", each.id) }, each.type)),
+  h("td.mono", each.subject && h("a.plain.data", { href: to("events?subject=", each.subject), key: "subject" + each.id }, cut(each.subject, 32))),
+  h("td.mono.clip.muted.data", cut(each.data?.text ?? "", 120))];
+
 /// The name of a delegate: its visible description, or else the host of its URL.
 export const name = ({ description, url, id, delegate = id }) => /[^\s\p{C}]/u.test(description ?? "") ? description : url ? host(url) : delegate;
 
-export const host = (url) => (URL.canParse(url) ? new URL(url).host : url);
+const host = (url) => (URL.canParse(url) ? new URL(url).host : url);
 
 /// The number of deliveries of a delegate in a state, as a link to them.
 export const linked = (state, id, number, words = count(number)) =>
-  (number > 0 ? h("a", { href: `#/deliveries?state=${state}&delegate=${id}`, key: state + id }, words) : words);
+  (number > 0 ? h("a", { href: `#/deliveries?state=${state}&delegate=${id}` }, words) : words);
 
 export const retries = ({ id, lag }) => linked("retrying", id, lag.retrying, plural(lag.retrying, "retry"));
 
@@ -116,5 +121,3 @@ export function address(url, length = 48) {
   return h("span.address.mono", { title: url }, host(url),
     h("span.muted", cut(url.slice(origin.length), length)));
 }
-
-export const pretty = (value) => indented(value.text);

@@ -6,7 +6,6 @@ import { t } from "./texts.js";
 export class Stored {
   constructor(text) { this.text = text; }
   get value() { return JSON.parse(this.text); }
-  toString() { return this.text; }
   /// For comparing. `write` is what sends it.
   toJSON() { return this.text; }
 }
@@ -60,6 +59,9 @@ export function indented(text) {
   });
   return result;
 }
+
+/// A stored value as indented text; empty if there is none.
+export const pretty = (value) => (has(value) ? indented(value.text) : "");
 
 /// The first error in words; `null` if the text is valid JSON.
 export function mistake(text) {

@@ -7,7 +7,7 @@ import { keep } from "./live.js";
 import { state, name, address, count, duration, sentence, plural, backlog, failure, linked, retries, flow as limit, statuses as order } from "./format.js";
 import { activity } from "./activity.js";
 import { fanout } from "./fanout.js";
-import { Charts } from "./charts.js";
+import { charts } from "./charts.js";
 import { History } from "./history.js";
 import { nodes } from "./nodes.js";
 
@@ -17,18 +17,18 @@ const trouble = order.filter((each) => each !== "active").join(",");
 
 export function overview(root, { signal }) {
   const picture = h("section", { "aria-labelledby": "flow" });
-  const charts = new Charts();
+  const graphs = charts();
   const attention = h("section", { "aria-labelledby": "attention" });
   const sharing = h("div");
-  root.append(h("h1", "Overview"), attention, h("h2", { id: "flow" }, "Event flow"), picture, charts.element, activity(signal, may("admin") && !acting ? { apps: "all" } : {}), sharing);
+  root.append(h("h1", "Overview"), attention, h("h2", { id: "flow" }, "Event flow"), picture, graphs.element, activity(signal, may("admin") && !acting ? { apps: "all" } : {}), sharing);
   nodes(sharing, signal);
 
   // The metrics concern the whole server: they are not available to users of a single app.
   keep(async () => {
     const [text, { data }] = await Promise.all([api.metrics(), may("admin") ? api.nodes() : { data: [] }]);
     history.add(text, data.filter((each) => each.present).map((each) => each.id));
-    charts.show(history.points);
-  }, 2000, signal, (error) => error.status === 403 && charts.element.remove());
+    graphs.show(history.points);
+  }, 2000, signal, (error) => error.status === 403 && graphs.element.remove());
 
   // Apps are isolated: the trouble of each other one is a line.
   let others = [];
@@ -94,7 +94,7 @@ function needs(isUsed, ill, late, lost, others, act) {
   if (ill.data.length + late.length + lost.deliveries + others.length === 0) return [heading, h("p.calm", isUsed ? "Nothing: every delegate receives its events." : "Nothing yet.")];
   return [heading, lost.deliveries > 0 && exhausted(lost), ill.data.length + late.length > 0 && h("ul.cards", [...ill.data, ...late].map((each) => card(each, act))),
     others.map(other),
-    ill.next_cursor && h("p", h("a", { href: "#/delegates", key: "ill" }, "All delegates, failing first"))];
+    ill.next_cursor && h("p", h("a", { href: "#/delegates" }, "All delegates, failing first"))];
 }
 
 const other = ({ name, lost, ill }) => h("div.card.row", h("strong", t("App: {}", name)), lost > 0 && h("span", t("{} given up", plural(lost, "delivery"))), ill > 0 && h("span", t("{} not active", plural(ill, "delegate"))),
@@ -103,14 +103,14 @@ const other = ({ name, lost, ill }) => h("div.card.row", h("strong", t("App: {}"
 /// The deliveries that are given up, by delegate, with the last error of each.
 const exhausted = (lost) => h("section.card", { "aria-labelledby": "exhausted" },
   h("div.row", state("exhausted"), h("h3", { id: "exhausted" }, t("{} given up", plural(lost.deliveries, "delivery"))),
-    h("a.button", { href: "#/deliveries?state=exhausted", key: "exhausted" }, "Show them")),
+    h("a.button", { href: "#/deliveries?state=exhausted" }, "Show them")),
   h("ul.changes", lost.data.slice(0, 10).map((each) => h("li",
     linked("exhausted", each.delegate, each.deliveries, t("{} to {}", count(each.deliveries), name(each))),
     h("span.muted", failure(each) && t("last: {}", t(failure(each))))))),
   lost.delegates > 10 && h("p.muted", t("and to {} more", plural(lost.delegates - 10, "delegate"))));
 
 const card = (each, act) => h("li.card",
-  h("div.row", state(each.seconds ? "behind" : each.status), h("a.strong.data", { href: `#/delegates/${each.id}`, key: each.id }, name(each)),
+  h("div.row", state(each.seconds ? "behind" : each.status), h("a.strong.data", { href: `#/delegates/${each.id}` }, name(each)),
     address(each.url, 32)),
   h("p", each.seconds ? t("The oldest event has waited for {}.", duration(1000 * each.seconds)) : sentence(each.status_reason), each.last && failure(each.last) && [" ", "Last error", ": ", failure(each.last), "."]),
   h("p.muted", each.failing_since ? t("For {}. ", duration(Date.now() - Date.parse(each.failing_since))) : "",

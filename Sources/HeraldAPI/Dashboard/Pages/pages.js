@@ -41,5 +41,6 @@ export function pages(root, signal, { read, draw, older, milliseconds = 10_000, 
 export const cell = (label, ...content) => h("td", { "data-label": label }, content);
 export const number = (label, ...content) => h("td.number", { "data-label": label }, content);
 
-export const table = (name, titles, rows) => h("table", { class: name },
-  h("thead", h("tr", titles.map((title) => h("th", { scope: "col" }, title)))), h("tbody", rows));
+/// A table, or without rows the words `none` if they are given.
+export const table = (name, titles, rows, none = null) => (rows.length === 0 && none ? h("p.calm", none)
+  : h("table", { class: name }, h("thead", h("tr", titles.map((title) => h("th", { scope: "col" }, title)))), h("tbody", rows)));

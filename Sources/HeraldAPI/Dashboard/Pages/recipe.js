@@ -6,7 +6,7 @@ import { attempt } from "./attempt.js";
 import { h, show, code, fails, t } from "./dom.js";
 import { explained } from "./explained.js";
 import { area, choice, field as row, line } from "./form.js";
-import { Stored, has, indented, members, mistake, put } from "./json.js";
+import { Stored, indented, members, mistake, pretty, put } from "./json.js";
 
 /// A field of a preset. `pointer`: of its setting. `make`: the value there.
 const field = (name, title, pointer, hint = "", make = (text) => text) => ({ name, title, pointer, hint, make });
@@ -35,7 +35,7 @@ const wide = "field wide";
 /// The form of the requests.
 /// - Parameter settings: returns the settings of the whole form; `null` if one is invalid.
 export function recipeForm(delegate, settings) {
-  const stored = has(delegate?.request) ? indented(delegate.request.text) : "";
+  const stored = pretty(delegate?.request);
   const option = ([value, [title]]) => h("option.data", { value }, title);
   const kind = h("select", { id: "field-request", onchange: choose },
     h("option", { value: "" }, "The plain callback"),

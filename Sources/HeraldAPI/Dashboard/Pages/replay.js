@@ -2,7 +2,7 @@
 
 import { may } from "./access.js";
 import { api } from "./api.js";
-import { h, show, notice, confirm, t } from "./dom.js";
+import { button, h, show, notice, confirm, t } from "./dom.js";
 import { choice, openForm, row } from "./form.js";
 import { keep } from "./live.js";
 import { backlog, moment, plural } from "./format.js";
@@ -32,7 +32,7 @@ export function replays(id, signal) {
       whole.set(each.id, most);
       return h("div.row", h("progress", { max: most, value: most - each.events, "aria-label": "Progress of the replay" }),
         h("span", t("Replay: {} left, started ", backlog(each)), moment(each.created_at)),
-        may("manage") && h("button", { key: "end" + each.id, onclick: () => end(each.id) }, "Stop"));
+        may("manage") && button("end" + each.id, "Stop", () => end(each.id)));
     }));
   }, 2000, signal);
 

@@ -2,8 +2,8 @@
 
 import { may } from "./access.js";
 import { api } from "./api.js";
-import { confirm, h, notice, to, t } from "./dom.js";
-import { cut, moment } from "./format.js";
+import { button, confirm, h, notice, t } from "./dom.js";
+import { eventCells, moment } from "./format.js";
 import { pages, table } from "./pages.js";
 
 /// Fills `root` with the scheduled events, the earliest first; with nothing if there are none.
@@ -16,10 +16,8 @@ export function scheduled(root, subject, signal) {
 
   const row = (each) => h("tr",
     h("td", moment(each.deliver_at)),
-    h("td.first", h("a.mono.strong", { href: to("events/", each.id), key: "later" + each.id }, each.type)),
-    h("td.mono", each.subject && cut(each.subject, 32)),
-    h("td.mono.clip.muted.data", cut(each.data?.text ?? "", 120)),
-    h("td", may("publish") && h("button.quiet", { key: "cancel" + each.id, onclick: () => cancel(each) }, "Cancel the event")));
+    eventCells(each),
+    h("td", may("publish") && button("cancel" + each.id, "Cancel the event", () => cancel(each), "quiet")));
 
   async function cancel(each) {
     if (!await confirm(t("Cancel {}? It is not published.", each.type), "Cancel the event")) return;

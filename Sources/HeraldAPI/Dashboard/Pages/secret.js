@@ -16,12 +16,14 @@ let isRight = HMAC<SHA256>.isValidAuthenticationCode(
     Data(base64Encoded: String(signature.dropFirst(3)))!, authenticating: signed, using: key)`,
 };
 
+export const shownOnce = (label, words, text, title, ...more) => h("section.secret", { "aria-label": label }, title,
+  h("p", h("strong", "This is shown once."), words), code(text), more);
+
 /// - Parameter answer: the response to a registration or a rotation.
 export function secret(answer) {
   const isShared = answer.secret.startsWith("whsec_");
-  return h("section.secret", { "aria-label": "The secret" },
-    h("p", h("strong", "This is shown once."), isShared ? " Give it to the receiver, which verifies each callback with it."
-      : " It signs the callbacks; the receiver needs the public key only."),
-    code(answer.secret), answer.public_key && [h("p", "The public key:"), code(answer.public_key)],
+  return shownOnce("The secret", isShared ? " Give it to the receiver, which verifies each callback with it."
+    : " It signs the callbacks; the receiver needs the public key only.", answer.secret, null,
+    answer.public_key && [h("p", "The public key:"), code(answer.public_key)],
     isShared && Object.entries(samples).map(([language, sample]) => h("details", h("summary", t("Verify in {}", language)), code(sample(answer.secret)))));
 }

@@ -3,12 +3,13 @@
 import { isOpen } from "./access.js";
 import { adoptKey } from "./signin.js";
 import { acting, api } from "./api.js";
-import { h, show, confirm, code, button, fails, pairs, t } from "./dom.js";
+import { h, show, confirm, button, fails, pairs, t } from "./dom.js";
 import { row, line, area, choice, numeric, openForm } from "./form.js";
 import { keep } from "./live.js";
 import { moment, count, size, duration, plural, state } from "./format.js";
 import { nodes } from "./nodes.js";
 import { cell, pages, table } from "./pages.js";
+import { shownOnce } from "./secret.js";
 
 const tabs = [["", "Keys", keys], ["apps", "Apps", apps], ["changes", "Changes", changes], ["storage", "Storage", storage]];
 
@@ -26,9 +27,6 @@ function parts(root, words, action) {
   root.append(h("div.actions.head", h("button.primary", { onclick: action }, words)), outcome, list);
   return { outcome, list };
 }
-
-const secret = (label, title, words, text) => h("section.secret", { "aria-label": label }, h("h2.data", title),
-  h("p", h("strong", "This is shown once."), words), code(text));
 
 const actions = (...buttons) => h("td", h("div.row", buttons));
 
@@ -49,8 +47,8 @@ async function keys(root, signal) {
   const again = pages(list, signal, {
     read: (cursor) => api.keys({ cursor }, app.value),
     older: "Older keys",
-    draw: (found) => (found.length === 0 ? h("p.calm", isOpen() ? "There is no key: every request is allowed. The first key must allow everything; from then on every request needs a key." : "This app has no key.")
-      : table("access", ["Key", "Allows", "Last used", "Ends", "Actions"], found.map(entry))),
+    draw: (found) => table("access", ["Key", "Allows", "Last used", "Ends", "Actions"], found.map(entry),
+      isOpen() ? "There is no key: every request is allowed. The first key must allow everything; from then on every request needs a key." : "This app has no key."),
   });
 
   const title = (each) => each.name || each.id;
@@ -62,7 +60,7 @@ async function keys(root, signal) {
     cell("ends", each.expires_at ? moment(each.expires_at) : "never"),
     actions(!isOver(each) && button("rotate" + each.id, "Rotate", () => rotate(each)), button("revoke" + each.id, "Revoke", () => revoke(each), "danger")));
 
-  const once = (made) => show(outcome, secret("The key", made.name || t("The new key"), " Keep it where programs keep their secrets.", made.key));
+  const once = (made) => show(outcome, shownOnce("The key", " Keep it where programs keep their secrets.", made.key, h("h2.data", made.name || t("The new key"))));
 
   function create() {
     openForm(t("New key of the app {}", app.value), [
@@ -141,7 +139,7 @@ function apps(root, signal) {
 
   async function link(app) {
     const made = await api.portalLink({ app: app.name, expires_in: 24 * 3600 }).finally(again);
-    show(outcome, secret("The link", t("The dashboard of {}", app.name), " Who has the link can manage the delegates of this app for 24 hours.", new URL(made.url.replace(/^\//, ""), document.baseURI).href));
+    show(outcome, shownOnce("The link", " Who has the link can manage the delegates of this app for 24 hours.", new URL(made.url.replace(/^\//, ""), document.baseURI).href, h("h2.data", t("The dashboard of {}", app.name))));
   }
 
   async function remove(app) {
@@ -161,17 +159,16 @@ function changes(root, signal) {
       return found;
     },
     older: "Older changes",
-    draw: (found) => (found.length === 0 ? h("p.calm", "Nothing was changed yet.")
-      : table("audit", ["When", "Change", "Of", "By", "App"], found.map((each) => h("tr",
+    draw: (found) => table("audit", ["When", "Change", "Of", "By", "App"], found.map((each) => h("tr",
         h("td", moment(each.time)), h("td.first.mono.address", each.action), h("td.mono.address", { "data-label": "of" }, subject(each.target)),
         h("td.address", { "data-label": "by" }, names.get(each.actor) ?? each.actor, h("div.sub.mono.muted", each.address)),
-        h("td.data", { "data-label": "app" }, names.get(each.app) ?? each.app))))),
+        h("td.data", { "data-label": "app" }, names.get(each.app) ?? each.app))), "Nothing was changed yet."),
   });
 }
 
 /// A delegate or an event has a page.
-const subject = (target) => (target?.startsWith("dlg_") ? h("a", { href: `#/delegates/${target}`, key: target }, target)
-  : target?.startsWith("evt_") ? h("a", { href: `#/events/${target}`, key: target }, target) : target ?? "–");
+const subject = (target) => (target?.startsWith("dlg_") ? h("a", { href: "#/delegates/" + target }, target)
+  : target?.startsWith("evt_") ? h("a", { href: "#/events/" + target }, target) : target ?? "–");
 
 // MARK: Storage
 

@@ -3,9 +3,9 @@
 import { curl, may } from "./access.js";
 import { api, eventShape } from "./api.js";
 import { drawing, h, s, show, empty, fails, to, t } from "./dom.js";
-import { has, members } from "./json.js";
+import { has, members, pretty } from "./json.js";
 import { follow, keep } from "./live.js";
-import { state as shape, moment, pretty, plural, duration } from "./format.js";
+import { state as shape, moment, plural, duration } from "./format.js";
 
 export function state(root, { query, signal }) {
   const current = h("section", { "aria-labelledby": "app-state" });
@@ -97,6 +97,6 @@ function strip(changes) {
       s("title", null, each.text)))),
   h("figcaption", texts.slice(0, 12).map((text) => h("span", h("span", { class: `swatch ${colour(text)}`, "aria-hidden": "true" }), h("span.data", text))))),
   h("details", { key: "history" }, h("summary", { key: "history-summary" }, t("{}, newest first", plural(spans.length, "change"))), h("ol.changes", [...spans].reverse().map((each) =>
-    h("li", h("a.mono", { href: to("events/", each.id), key: "change" + each.id }, each.text),
+    h("li", h("a.mono", { href: to("events/", each.id) }, each.text),
       h("span.muted", moment(each.time), t(" for {}", duration(each.end - each.start)))))))];
 }

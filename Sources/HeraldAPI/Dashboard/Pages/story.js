@@ -4,7 +4,8 @@ import { may } from "./access.js";
 import { api, whole } from "./api.js";
 import { h, s, show, notice, confirm, button, copyButton, fails, pairs, to, t } from "./dom.js";
 import { follow, keep } from "./live.js";
-import { state, tone, moment, receiver, duration, pretty, count, plural, sentence, failure } from "./format.js";
+import { state, tone, moment, receiver, duration, count, plural, sentence, failure } from "./format.js";
+import { indented } from "./json.js";
 import { attempt } from "./attempt.js";
 import { bulk } from "./bulk.js";
 import { explained } from "./explained.js";
@@ -75,14 +76,14 @@ export function story(root, { parameter: id, signal }) {
       lane(each, posted, x, marks),
       h("div.end", state(each.state), may("manage") && h("button.quiet", { key: "again" + each.delegate, "aria-label": t("Redeliver to {}", each.url || each.delegate), onclick: () => again(each.delegate) }, "Redeliver")),
       h("div.tale", tale(each), each.history.length > 0 && h("ol.attempts", each.history.map((one) => attempt(one, false))))))),
-    rest > 0 && h("button", { key: "more", onclick: () => {
+    rest > 0 && button("more", t("{} more of {}", count(Math.min(pageSize, rest)), count(rest)), () => {
       most += pageSize;
       refresh();
-    } }, t("{} more of {}", count(Math.min(pageSize, rest)), count(rest))));
+    }));
   }
 
   function drawBody(event) {
-    const text = isRaw ? event.data.text : pretty(event.data);
+    const text = isRaw ? event.data.text : indented(event.data.text);
     show(body, h("div.head", h("h2", { id: "body" }, "Data"), h("div.actions",
       h("button.quiet", { key: "raw", "aria-pressed": String(isRaw), onclick: () => {
         isRaw = !isRaw;

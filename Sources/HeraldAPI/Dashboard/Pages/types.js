@@ -4,9 +4,9 @@ import { curl, may } from "./access.js";
 import { api } from "./api.js";
 import { h, show, empty, confirm, button, fails, to, t } from "./dom.js";
 import { row, line, area, choice, json, openForm, required } from "./form.js";
-import { has, indented, write } from "./json.js";
+import { has, pretty, write } from "./json.js";
 import { keep } from "./live.js";
-import { count, moment, pretty } from "./format.js";
+import { count, moment } from "./format.js";
 import { number, pages, table } from "./pages.js";
 import { activity } from "./activity.js";
 import { outcome } from "./post.js";
@@ -31,7 +31,7 @@ export function types(root, { parameter, signal }) {
       // Only if all described types are on this page.
       const found = cursor || page.next_cursor ? [] : [...volumes.values()].filter((each) => !known.has(each.type));
       show(others, found.length > 0 && [h("h2", { id: "others" }, "Published without a description"), table("types", ["Type", "Events, 24 h", "Attempts that failed"], found.map((each) => h("tr",
-        h("td.first", h("a.mono.strong", { href: to("events?type=", each.type), key: "other" + each.type }, each.type)),
+        h("td.first", h("a.mono.strong", { href: to("events?type=", each.type) }, each.type)),
         number("events, 24 h", count(each.events)), number("failed", count(each.failed)))))]);
       return page;
     },
@@ -39,7 +39,7 @@ export function types(root, { parameter, signal }) {
     draw: (found) => (found.length === 0 ? empty("No event type is described yet", "Types need no description to be published. With one, its meaning is written down, and Herald can check its data.",
       may("manage") && curl("v1/event-types/order.paid", "-X PUT", `--json '{"description": "An order was paid in full.", "example": {"amount": 12.5}}'`))
       : table("types", ["Type", "Description", "Events, 24 h", "Data", "Changed"], found.map((each) => h("tr",
-        h("td.first", h("a.mono.strong", { href: place(each.type), key: each.type }, each.type)),
+        h("td.first", h("a.mono.strong", { href: place(each.type) }, each.type)),
         h("td.address", each.description),
         volume(each.type),
         h("td", each.schema === null ? "no schema" : checks[each.check]),
@@ -69,13 +69,12 @@ function description(root, type, signal) {
 }
 
 function edit(found, etag, then) {
-  const stored = (value) => (has(value) ? indented(value.text) : "");
   const words = Object.entries(checks).map(([value, words]) => [value, capital(words)]);
   openForm(found ? t("Edit {}", found.type) : "Describe an event type", [
     !found && row("type", "Type", line(), "Such as order.paid.", required),
     row("description", "Description", area(found?.description, 2)),
-    row("example", "Example of its data", area(stored(found?.example)), "JSON.", json),
-    row("schema", "Schema of its data", area(stored(found?.schema), 10), "JSON Schema; empty: none.", json),
+    row("example", "Example of its data", area(pretty(found?.example)), "JSON.", json),
+    row("schema", "Schema of its data", area(pretty(found?.schema), 10), "JSON Schema; empty: none.", json),
     row("check", "Data of published events", choice(words, found?.check ?? "off")),
     row("assert_formats", "Formats in the schema", choice([["false", "Not checked"], ["true", "Checked"]], String(found?.assert_formats ?? false)), "", (text) => text === "true"),
   ], "Save", async ({ type: name = found.type, ...description }) => {
