@@ -465,6 +465,17 @@ def rates_are_those_of_all_nodes(page):
     assert all(abs(deliveries - 100) < 1 for _, deliveries in rates[5:8] + rates[16:]), rates
 
 
+def a_text_is_cut_between_letters(page):
+    for letter in ("\U0001f469\u200d\U0001f4bb", "e\u0301", "\U0001f1e9\U0001f1ea", "\U0001f600"):
+        cuts = page.driver.execute_async_script("""
+            const [text, done] = arguments;
+            import("./dashboard/format.js").then(({ cut }) => done([...Array(60).keys()].slice(20).map((length) => cut(text, length))),
+                (error) => done([String(error)]));""", letter * 80)
+        for shown in cuts:
+            halves = shown.split("…")
+            assert len(halves) == 2 and all(half and half == letter * (len(half) // len(letter)) for half in halves), shown
+
+
 def the_keyboard_is_enough(page):
     page.keys("?")
     page.see("this help")
@@ -571,7 +582,7 @@ if __name__ == "__main__":
             a_delegate_is_tested_paused_and_changed, names_of_javascript_and_of_nothing_are_names, the_list_is_searched, an_event_is_posted, its_story_is_told,
             an_erased_event_says_so, the_tail_does_not_jump, a_burst_adds_only_new_rows, stored_numbers_are_shown_as_they_are,
             what_is_given_up_is_shown_first, the_attempts_of_a_delegate_are_searched, attempts_are_shown_while_more_are_made, the_state_is_followed, the_overview_shows_the_flow,
-            who_is_behind_needs_attention, rates_are_those_of_all_nodes, the_keyboard_is_enough,
+            who_is_behind_needs_attention, rates_are_those_of_all_nodes, a_text_is_cut_between_letters, the_keyboard_is_enough,
             every_page_fits, a_type_without_a_valid_example_is_shown, a_pull_delegate_shows_its_leases,
             a_pull_delegate_without_a_description_has_its_id, a_delegate_is_removed, nothing_went_wrong_meanwhile,
         ):

@@ -88,11 +88,15 @@ const limits = {
 /// What prevents deliveries that are due from starting.
 export const flow = (each) => each.limited_by ? limits[each.limited_by](each) : "nothing";
 
-/// Long texts are truncated in the middle; the whole is in the title.
+// An emoji or a letter with its accents may consist of several characters.
+const letters = new Intl.Segmenter();
+
+/// Long texts are truncated in the middle, between letters; the whole is in the title.
 export function cut(text, length) {
   if (text.length <= length) return text;
   const half = Math.floor((length - 1) / 2);
-  return `${text.slice(0, half)}…${text.slice(-half)}`;
+  const [before, after] = [half, text.length - half - 1].map((place) => letters.segment(text).containing(place));
+  return `${text.slice(0, before.index)}…${text.slice(after.index + after.segment.length)}`;
 }
 
 /// The cells of an event in a table: its type, subject and data.
