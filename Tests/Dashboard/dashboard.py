@@ -96,7 +96,7 @@ def a_delegate_is_tested_paused_and_changed(page):
 
 def names_of_javascript_and_of_nothing_are_names(page):
     names = ("constructor", "__proto__", "toString")
-    delegate = call(page.server, "POST", "/v1/delegates", {"url": page.receiver + "/names", "events": ["never.*"], "description": "\u200b\ufeff",
+    delegate = call(page.server, "POST", "/v1/delegates", {"url": page.receiver + "/names", "events": ["never.*"], "description": "\u200b\ufeff\u3164\u115f\u2800",
                                                            "metadata": dict.fromkeys(names, "one")})["id"]
     page.open("#/delegates/" + delegate)
     page.wait(lambda: page.text("dialog h2") == page.receiver.split("/")[2])

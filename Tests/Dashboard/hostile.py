@@ -5,15 +5,18 @@ usage: hostile.py SERVER RECEIVER    RECEIVER responds with the body of the requ
 Exits 0 when all holds; else the traceback says what does not.
 """
 
+import re
 import sys
 
 from browser import Browser, call
 
 MARKUP = '<img src=x onerror=alert(1)><script>alert(2)</script>"\'`${1}'
-# Right to left, an override of the direction, characters without width, and combining ones.
-DIRECTIONS = "\u202e\u05d0\u05d1\u05d2 \u200b\ufeff\u0301\u0301\u0301\U0001f469\u200d\U0001f4bb"
+# An override of the direction, an isolate, characters that are empty or without width, right to left, and combining ones.
+DIRECTIONS = "\u202e\u2066\u3164\u115f\u2800\u05d0\u05d1\u05d2 \u200b\ufeff\u0301\u0301\u0301\U0001f469\u200d\U0001f4bb"
 CONTROLS = "\u0001\u0007\u001b[31m\u007f\u0085"
 LONG = "W" * 10_000
+# None of them reaches the page: each is shown by its code.
+HIDDEN = re.compile("[\u202a-\u202e\u2066-\u2069\u3164\u115f\u2800\u200b\ufeff]")
 SIZES = ((360, "light"), (390, "dark"), (1280, "light"), (1280, "dark"))
 
 
@@ -31,7 +34,7 @@ def prepare(page):
     app = send(page, "POST", "/v1/apps", {"name": "w" * 64, "portal": {"title": text(64), "color": "#0b5cad"}})["id"]
     made = [send(page, "POST", "/v1/delegates", {
         "url": f"{page.receiver}/echo/{number}/" + "w" * 1900, "events": ["*"], "subjects": ["*"], "description": text(256), "retry_schedule": [],
-        "metadata": {"w" * 40: text(256)}, "headers": {"X-" + "W" * 40: "w" * 500}, "filter": {"data": {"note": [{"anything-but": [text(200)]}]}},
+        "metadata": {"w" * 40: text(256), "tier\u202e\u3164": "gold"}, "headers": {"X-" + "W" * 40: "w" * 500}, "filter": {"data": {"note": [{"anything-but": [text(200)]}]}},
     })["id"] for number in range(3)]
     send(page, "PUT", "/v1/event-types/" + "w" * 64, {"description": text(2048), "example": {text(120, controls=True): text(4000, controls=True)},
                                                  "schema": {"description": text(4000, controls=True)}})
@@ -55,11 +58,15 @@ def hostile_data_is_text(page):
         page.open("#/" + place)
         page.wait(lambda: len(page.text("main")) > 60)
         assert page.script("return document.querySelectorAll('main img, dialog img, main script, dialog script').length") == 0, place
+        shown = page.script("return document.body.innerText + [...document.querySelectorAll('[title], [aria-label]')].map((each) => each.title + each.ariaLabel).join()")
+        assert not HIDDEN.search(shown), (place, HIDDEN.search(shown))
     page.open("#/events/" + event)
     page.wait(lambda: "onerror=alert(1)" in page.text("pre.body") and "W" * 5000 in page.text("pre.body").replace("\n", ""))
     page.tap(".tale summary")
     page.open("#/delegates/" + made[0])
     page.wait(lambda: "onerror=alert(1)" in page.text("dialog h2"))
+    assert "‹U+202E›‹U+2066›‹U+3164›‹U+115F›‹U+2800›\u05d0" in page.text("dialog h2")
+    page.wait(lambda: "tier‹U+202E›‹U+3164›: gold" in page.text("tbody"))
     page.tap("dialog .attempts summary")
     # The receiver responds with what it got.
     page.wait(lambda: "onerror" in page.text("dialog .attempts pre") or page.all("dialog .attempts pre"))

@@ -1,6 +1,7 @@
 // The name, logo, color and language of an app, on the pages for the users of its links.
 
 import { h } from "./dom.js";
+import { visible } from "./texts.js";
 
 let product = "Herald";
 
@@ -13,7 +14,7 @@ export const isPortalPage = () => new URLSearchParams(location.search).has("port
 export function dress(found) {
   if (!found) return;
   const brand = document.querySelector(".brand");
-  if (found.title) brand.querySelector("span").textContent = product = found.title;
+  if (found.title) brand.querySelector("span").textContent = product = visible(found.title);
   if (found.logo && isPortalPage()) {
     brand.prepend(h("img.logo", { src: found.logo, alt: "" }));
     brand.querySelector(".mark").setAttribute("hidden", "");

@@ -1,6 +1,6 @@
 // Builds the page. Data becomes a text node or an attribute, never markup.
 
-import { t } from "./texts.js";
+import { t, visible } from "./texts.js";
 
 export { t };
 
@@ -8,7 +8,7 @@ const svgNamespace = "http://www.w3.org/2000/svg";
 
 /// An HTML element: `p.muted.small` is one with two classes. Its properties are the first argument, if that is an object.
 /// Those with `on` are listeners; `null`, `undefined` and `false` are omitted. Texts and labels are translated, except in
-/// elements with data: those in a code font, and of the class `address` or `data`. A button with a listener submits no form.
+/// elements with data: those in a code font, and of the class `address` or `data`. Characters that can't be seen are shown. A button with a listener submits no form.
 /// `key` is the name by which `show` finds the focused element again; that of a link is its address.
 export function h(name, ...children) {
   const [tag, ...classes] = name.split(".");
@@ -33,9 +33,10 @@ function fill(element, properties, children) {
   for (const [key, value] of Object.entries(properties ?? {})) {
     if (value === null || value === undefined || value === false) continue;
     if (key.startsWith("on")) element.addEventListener(key.slice(2), /click|submit/.test(key) ? once(value) : value);
-    else element.setAttribute(key === "key" ? "data-key" : key, value === true ? "" : labels.has(key) ? t(value) : value);
+    else element.setAttribute(key === "key" ? "data-key" : key, value === true ? "" : labels.has(key) ? visible(t(value)) : key === "title" ? visible(value) : value);
   }
-  const words = element.matches(data) ? (child) => child : (child) => (typeof child === "string" ? t(child) : child);
+  const isData = element.matches(data);
+  const words = (child) => (typeof child === "string" ? visible(isData ? child : t(child)) : child);
   element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false).map(words));
   return element;
 }
@@ -78,6 +79,9 @@ function sameChildren(left, right) {
   return [...left.childNodes].every((child, index) => child.isEqualNode(right.childNodes[index]));
 }
 
+/// Replaces the text of an element.
+export const say = (element, text) => { element.textContent = visible(text); };
+
 /// Marks a field that has an error, or no longer has one.
 export const invalid = (input, isInvalid) => { input.ariaInvalid = isInvalid ? "true" : null; };
 
@@ -116,7 +120,7 @@ export function remain(text) {
 function put(text) {
   const parent = [...document.querySelectorAll("dialog[open]")].at(-1) ?? document.body;
   if (place.parentNode !== parent) parent.append(place);
-  if (place.textContent !== text) place.textContent = text;
+  if (place.textContent !== visible(text)) say(place, text);
 }
 
 export function copyButton(text) {

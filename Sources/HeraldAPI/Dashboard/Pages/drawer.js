@@ -2,7 +2,7 @@
 
 import { may } from "./access.js";
 import { api, matches } from "./api.js";
-import { h, show, notice, confirm, button, fails, modal, pairs, regain } from "./dom.js";
+import { h, show, notice, confirm, button, fails, modal, pairs, regain, say } from "./dom.js";
 import { keep } from "./live.js";
 import { state, name, address, moment, duration, count, plural, backlog, sentence, flow, linked } from "./format.js";
 import { reason, t } from "./texts.js";
@@ -34,16 +34,16 @@ export function registration(changed, signal) {
   fields.inputs.get("url").focus();
 
   let recent = [];
-  const say = () => {
+  const preview = () => {
     const patterns = fields.inputs.get("events").value.split(/[\s,]+/).filter(Boolean);
     const told = recent.filter(({ type }) => (patterns.length > 0 ? patterns : ["*"]).some((pattern) => matches(pattern, type)));
     const types = [...new Set(told.map((each) => each.type))];
-    answer.textContent = recent.length === 0 ? "" : `${t("Of the last {} it would have received {}", plural(recent.length, "event"), count(told.length))}${types.length > 0 ? ": " + types.slice(0, 5).join(", ") : ""}${types.length > 5 ? ", …" : "."}`;
+    say(answer, recent.length === 0 ? "" : `${t("Of the last {} it would have received {}", plural(recent.length, "event"), count(told.length))}${types.length > 0 ? ": " + types.slice(0, 5).join(", ") : ""}${types.length > 5 ? ", …" : "."}`);
   };
-  fields.inputs.get("events").addEventListener("input", say);
+  fields.inputs.get("events").addEventListener("input", preview);
   api.events({ limit: 200 }).then((page) => {
     recent = page.data;
-    say();
+    preview();
   }, () => {});
 
   async function register(event) {

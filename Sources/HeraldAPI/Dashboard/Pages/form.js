@@ -1,6 +1,6 @@
 // Fields, and small forms in a dialog. Errors of the server appear at their fields.
 
-import { h, invalid, modal, notice, t } from "./dom.js";
+import { h, invalid, modal, notice, say, t } from "./dom.js";
 import { mistake, put, Stored } from "./json.js";
 
 /// A field: the member's name (`portal-title` is `title` in `portal`), its title, its element, a hint, and how its text is read.
@@ -56,10 +56,10 @@ export function showErrors(form, general, places, errors, message) {
     else (texts.get(input) ?? others).push(entry === "" || !pointer ? detail : `${pointer} ${detail}`);
   }
   for (const [input, words] of texts) {
-    form.querySelector("#error-" + input.id.slice(6)).textContent = words.join("; ");
+    say(form.querySelector("#error-" + input.id.slice(6)), words.join("; "));
     invalid(input, words.length > 0);
   }
-  general.textContent = others.join("; ") || (errors.length === 0 ? message : "");
+  say(general, others.join("; ") || (errors.length === 0 && message) || "");
   return form.querySelector("[aria-invalid]");
 }
 

@@ -1,7 +1,7 @@
 // Texts and shapes for values.
 
 import { h, to } from "./dom.js";
-import { digits, reason, t } from "./texts.js";
+import { digits, isVisible, reason, t } from "./texts.js";
 
 /// Each state has a shape, a color and a word.
 const states = Object.fromEntries([
@@ -106,7 +106,7 @@ export const eventCells = (each) => [
   h("td.mono.clip.muted.data", cut(each.data?.text ?? "", 120))];
 
 /// The name of a delegate: its visible description, or else the host of its URL.
-export const name = ({ description, url, id, delegate = id }) => /[^\s\p{C}]/u.test(description ?? "") ? description : url ? host(url) : delegate;
+export const name = ({ description, url, id, delegate = id }) => isVisible(description) ? description : url ? host(url) : delegate;
 
 const host = (url) => (URL.canParse(url) ? new URL(url).host : url);
 

@@ -51,5 +51,5 @@ const reasons = { given: "gave them", lost: "its session had ended" };
 
 const party = (id, all) => {
   const node = all.find((each) => each.id === id);
-  return node ? new Text(name(node)) : id ? h("span.mono", id) : "–";
+  return node ? h("span.data", name(node)) : id ? h("span.mono", id) : "–";
 };

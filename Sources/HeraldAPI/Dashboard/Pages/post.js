@@ -1,7 +1,7 @@
 // Publishing an event manually, from a template, with a dry run.
 
 import { api } from "./api.js";
-import { h, invalid, show, to, t } from "./dom.js";
+import { h, invalid, say, show, to, t } from "./dom.js";
 import { explained } from "./explained.js";
 import { plural } from "./format.js";
 import { choice } from "./form.js";
@@ -45,7 +45,7 @@ export function post(root, { query }) {
   }
 
   function fail(words) {
-    wrong.textContent = words;
+    say(wrong, words);
     invalid(input, words);
   }
 

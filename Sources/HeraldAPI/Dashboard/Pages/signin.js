@@ -3,7 +3,7 @@
 import { api } from "./api.js";
 import { setAccess } from "./access.js";
 import { dress, isPortalPage, windowTitle } from "./appearance.js";
-import { confirm, h, invalid, notice, t } from "./dom.js";
+import { confirm, h, invalid, notice, say, t } from "./dom.js";
 import { speak } from "./texts.js";
 
 const main = document.getElementById("main");
@@ -83,7 +83,7 @@ function ask(start) {
     try {
       await api.signIn({ key: input.value.trim() });
     } catch (error) {
-      wrong.textContent = t(error.status === 401 ? "This key is unknown or has expired." : error.message);
+      say(wrong, t(error.status === 401 ? "This key is unknown or has expired." : error.message));
       invalid(input, true);
       return input.focus();
     }

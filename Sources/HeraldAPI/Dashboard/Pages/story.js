@@ -36,7 +36,7 @@ export function story(root, { parameter: id, signal }) {
         counts.exhausted > 0 && button("failed", "Redeliver to failed ones", toFailed),
         button("all", "Redeliver to all", () => toAll(counts)))),
     h("dl.facts", pairs([event.state ? ["Scheduled", moment(event.deliver_at)] : ["Published", moment(event.time)], ["Subject", event.subject && h("a.mono", { href: to("events?subject=", event.subject) }, event.subject)],
-      ["Id", h("span.mono.small", event.id)], ...Object.entries(event.attributes).map(([key, value]) => [new Text(key), h("span.mono.small", String(value))])]
+      ["Id", h("span.mono.small", event.id)], ...Object.entries(event.attributes).map(([key, value]) => [h("span.data", key), h("span.mono.small", String(value))])]
       .filter(([, value]) => value))));
     drawTimeline(event, Object.entries(counts).filter(([, sum]) => sum > 0));
     drawBody(event);

@@ -30,5 +30,13 @@ export function named(key, text) {
   return !found || found === text ? text : found.endsWith(".") || !text ? found : `${found}:\n${text}`;
 }
 
+/// Characters that reverse, hide or break the line that shows them. Joiners and variations are parts of other letters.
+const hidden = /(?!\r?\n|\t|(?<=[^\0-\x7f])[\u200c\u200d\ufe00-\ufe0f]|\ufe0f\u20e3)[\p{Cc}\p{Zl}\p{Zp}\p{DI}\u2800\ufff9-\ufffb]/gu;
+
+/// A text with the code of each character that can't be seen.
+export const visible = (text) => text.replace(hidden, (each) => `‹U+${each.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}›`);
+
+export const isVisible = (text) => /[^\s\p{C}\p{DI}\u2800]/u.test(text ?? "");
+
 /// A number, with one digit after the point at most.
 export const digits = (value) => numbers.format(value);
