@@ -1,4 +1,5 @@
 import HeraldAPI
+import HeraldCrypto
 import HeraldHTTP
 import Synchronization
 
@@ -31,7 +32,8 @@ final class StartupHandler: RequestHandler, @unchecked Sendable {
             let json = [Response.Field("Content-Type", "application/json")]
             return .refused(Response(status: 200, headers: json, body: Array(#"{"status":"ok"}"#.utf8)))
         }
-        return .refused(starting(for: head.value(of: "Origin")))
+        let isPage = head.method == .get && head.list(of: "Accept")?.contains("text/html") == true
+        return .refused(isPage ? Self.page : starting(for: head.value(of: "Origin")))
     }
 
     func mayWait(_ head: RequestHead) -> Bool { opened?.mayWait(head) ?? false }
@@ -44,6 +46,36 @@ final class StartupHandler: RequestHandler, @unchecked Sendable {
     }
 
     func roundEnded() { opened?.roundEnded() }
+
+    /// The response to a browser that opens a page: it loads the page again by itself, with its fragment. Any page may
+    /// frame it, because the origins that an app allows are not known yet.
+    private static let page: Response = {
+        let script =
+            "setInterval(() => fetch('', { cache: 'no-store' })"
+            + ".then((response) => response.status < 500 && location.reload(), () => {}), 1000)"
+        let digest = Base64.encode(SHA256.hash(Array(script.utf8)))
+        let text = """
+            <!doctype html>
+            <html lang="en">
+            <meta charset="utf-8">
+            <meta name="viewport" content="width=device-width, initial-scale=1">
+            <meta name="color-scheme" content="light dark">
+            <title>Herald is starting</title>
+            <main><h1>Herald is starting</h1>
+            <p role="status">This page loads by itself when the server is ready.</p></main>
+            <script>\(script)</script>
+            </html>
+
+            """
+        let policy = "default-src 'none'; connect-src 'self'; script-src 'sha256-\(digest)'"
+        return Response(
+            status: 503,
+            headers: [
+                .init("Retry-After", "1"), .init("Content-Type", "text/html; charset=utf-8"),
+                .init("Cache-Control", "no-store"), .init("Content-Security-Policy", policy),
+            ],
+            body: Array(text.utf8))
+    }()
 
     private func starting(for origin: String?) -> Response {
         Response(
