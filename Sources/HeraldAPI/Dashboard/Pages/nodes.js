@@ -10,9 +10,11 @@ const shards = 64;
 const shown = 10;
 
 /// Fills `root` when there are several. They concern the whole server: users of a single app do not see them.
-export function nodes(root, signal) {
+/// - Parameter found: called with all of them.
+export function nodes(root, signal, found = () => {}) {
   keep(async () => {
     const [{ data }, moves] = await Promise.all([api.nodes(), api.moves()]);
+    found(data);
     show(root, data.length > 1 && h("section", { "aria-labelledby": "nodes" }, h("h2", { id: "nodes" }, "Nodes"), list(data),
       history(moves.data.slice(0, shown), data)));
   }, 2000, signal);

@@ -21,12 +21,12 @@ export function overview(root, { signal }) {
   const attention = h("section", { "aria-labelledby": "attention" });
   const sharing = h("div");
   root.append(h("h1", "Overview"), attention, h("h2", { id: "flow" }, "Event flow"), picture, graphs.element, activity(signal, may("admin") && !acting ? { apps: "all" } : {}), sharing);
-  nodes(sharing, signal);
+  let running = [];
+  nodes(sharing, signal, (all) => { running = all.filter((each) => each.present).map((each) => each.id); });
 
   // The metrics concern the whole server: they are not available to users of a single app.
   keep(async () => {
-    const [text, { data }] = await Promise.all([api.metrics(), may("admin") ? api.nodes() : { data: [] }]);
-    history.add(text, data.filter((each) => each.present).map((each) => each.id));
+    history.add(await api.metrics(), running);
     graphs.show(history.points);
   }, 2000, signal, (error) => error.status === 403 && graphs.element.remove());
 
