@@ -54,8 +54,9 @@ async function send(method, path, body, headers = {}, shape = undefined) {
 }
 
 const get = async (path, filter = {}, shape = undefined, app = null) => (await send("GET", path + query(filter), undefined, on(app), shape)).answer;
-const post = async (path, body, headers) => (await send("POST", path, body, headers)).answer;
-const query = (fields) => {
+const post = async (path, body, filter = {}, headers = {}) => (await send("POST", path + query(filter), body, headers)).answer;
+/// The text after a path: the fields that have a value.
+export const query = (fields) => {
   const entries = Object.entries(fields).filter(([, value]) => value !== "" && value !== null && value !== undefined);
   return entries.length > 0 ? "?" + new URLSearchParams(entries) : "";
 };
@@ -107,7 +108,7 @@ const typeShape = { example: stored, schema: stored };
 export const api = {
   session: () => get(session),
   signIn: (credentials) => send("POST", session, credentials),
-  appOf: async (credentials) => (await post(session + "?dry_run=true", credentials)).app,
+  appOf: async (credentials) => (await post(session, credentials, { dry_run: true })).app,
   signOut: () => send("DELETE", session),
 
   metrics: () => get("metrics"),
@@ -122,12 +123,12 @@ export const api = {
   pause: (id) => post(delegate(id) + "/pause"),
   resume: (id) => post(delegate(id) + "/resume"),
   rotate: (id) => post(delegate(id) + "/secret/rotate"),
-  test: (id, filter = {}) => post(delegate(id) + "/test" + query(filter)),
+  test: (id, filter = {}) => post(delegate(id) + "/test", undefined, filter),
   /// - Parameter id: of the delegate that the settings change; none for a new one.
-  preview: (id, settings, filter = {}) => post((id ? delegate(id) : "v1/delegates") + "/preview" + query(filter), id ? settings : { url: "", ...settings }),
+  preview: (id, settings, filter = {}) => post((id ? delegate(id) : "v1/delegates") + "/preview", id ? settings : { url: "", ...settings }, filter),
   attempts: (id, filter) => search(delegate(id) + "/attempts", filter),
   lastFailure: (id) => get(delegate(id) + "/attempts", { outcome: "failed", limit: 1 }),
-  replay: (id, plan, isDryRun) => post(delegate(id) + "/replay" + query({ dry_run: isDryRun || null }), plan),
+  replay: (id, plan, isDryRun) => post(delegate(id) + "/replay", plan, { dry_run: isDryRun || null }),
   replays: (id) => get(delegate(id) + "/replays"),
   leases: (id) => get(delegate(id) + "/leases"),
   endReplay: (id, replay) => send("DELETE", `${delegate(id)}/replays/${encodeURIComponent(replay)}`),
@@ -143,8 +144,8 @@ export const api = {
   event: (id) => get(event(id), { deliveries: "none" }, eventShape),
   deliveriesOf: (id, filter) => get(event(id) + "/deliveries", filter),
   redeliver: (id, to) => post(event(id) + "/redeliver", to ? { delegate: to } : {}),
-  post: (text, key) => post("v1/events", text, { "Idempotency-Key": key }),
-  dryRun: (text) => post("v1/events?dry_run=true", text),
+  post: (text, key) => post("v1/events", text, {}, { "Idempotency-Key": key }),
+  dryRun: (text) => post("v1/events", text, { dry_run: true }),
 
   types: (filter = {}) => get("v1/event-types", { limit: 100, ...filter }),
   type: (name) => send("GET", eventType(name), undefined, {}, typeShape),
@@ -169,8 +170,8 @@ export const api = {
   counts: (state, limit, app = null) => get("v1/deliveries/counts", { state, limit }, undefined, app),
   countAll: (filter, signal) => sum((cursor) => get("v1/deliveries/counts", { ...filter, limit: 1, cursor }), signal),
   /// Sends deliveries again, or cancels them: `action` is `redeliver` or `cancel`.
-  changeAll: (action, filter) => post(`v1/deliveries/${action}` + query(filter)),
-  countChanges: (action, filter, signal) => sum((cursor) => post(`v1/deliveries/${action}` + query({ ...filter, dry_run: true, cursor })), signal),
+  changeAll: (action, filter) => post(`v1/deliveries/${action}`, undefined, filter),
+  countChanges: (action, filter, signal) => sum((cursor) => post(`v1/deliveries/${action}`, undefined, { ...filter, dry_run: true, cursor }), signal),
   appState: () => get("v1/app-state", {}, { state: stored }),
   authStatus: (id) => get(user(id), {}, { user: stored }),
 };

@@ -6,29 +6,30 @@ import { area, choice, field, line, numeric, showErrors } from "./form.js";
 import { Stored, has, mistake, pretty } from "./json.js";
 import { recipeForm } from "./recipe.js";
 
-const words = { read: (text) => text.split(/[\s,]+/).filter(Boolean), write: (list) => list.join("\n") };
-const lines = { read: (text) => text.split("\n").map((each) => each.trim()).filter(Boolean), write: words.write };
+const words = { read: (text) => text.split(/[\s,]+/).filter(Boolean), write: (list) => list.join("\n"), rows: 2 };
+const lines = { read: (text) => text.split("\n").map((each) => each.trim()).filter(Boolean), write: words.write, rows: 2 };
 const pairs = {
   read: (text) => Object.fromEntries(lines.read(text).map((each) => {
     const colon = each.indexOf(":");
     return colon < 0 ? [each, ""] : [each.slice(0, colon).trim(), each.slice(colon + 1).trim()];
   })),
   write: (object) => Object.entries(object).map(([key, value]) => `${key}: ${value}`).join("\n"),
+  rows: 2,
 };
 const text = { read: (value) => value, write: (value) => value };
 const number = { read: numeric, write: String };
 const numbers = { read: (value) => words.read(value).map(numeric), write: (list) => list.join(", ") };
-const json = { read: (value) => new Stored(value), write: pretty };
+const json = { read: (value) => new Stored(value), write: pretty, rows: 3 };
 const oneOf = (...options) => ({ ...text, options });
 const flag = { read: (value) => value === "true", write: String, options: ["false", "true"] };
 
 /// In the order of the form. `isFirst`: not below "More settings". `only`: "new" for the registration, "pull" for a delegate that has it.
 const fields = [
   { name: "url", isFirst: true, title: "URL", type: text, hint: "Where Herald sends the events.", required: true },
-  { name: "events", isFirst: true, title: "Event patterns", type: words, rows: 2, hint: "auth.logged_in, auth.*, or *; empty: everything." },
+  { name: "events", isFirst: true, title: "Event patterns", type: words, hint: "auth.logged_in, auth.*, or *; empty: everything." },
   { name: "description", isFirst: true, title: "Description", type: text },
-  { name: "subjects", title: "Subjects", type: lines, rows: 2, hint: "One per line; empty: any." },
-  { name: "filter", title: "Content filter", type: json, rows: 3, hint: 'JSON: {"data": {"amount": [{"numeric": [">", 100]}]}}' },
+  { name: "subjects", title: "Subjects", type: lines, hint: "One per line; empty: any." },
+  { name: "filter", title: "Content filter", type: json, hint: 'JSON: {"data": {"amount": [{"numeric": [">", 100]}]}}' },
   { name: "format", title: "Format", type: oneOf("standard", "cloudevents", "cloudevents_binary") },
   { name: "ordering", title: "Order", type: oneOf("none", "subject", "strict") },
   { name: "max_in_flight", title: "Requests at once, at most", type: number, hint: "1 to 256; default 32." },
@@ -38,8 +39,8 @@ const fields = [
   { name: "ack_seconds", title: "Seconds to acknowledge", type: number, hint: "5 to 43200; default 60.", only: "pull" },
   { name: "lease_seconds", title: "Lease, in seconds", type: number, hint: "Removed when not renewed in time; empty: no lease." },
   { name: "disable_after_seconds", title: "Disabled after failing for, in seconds", type: number, hint: "60 to 31536000; default 432000, five days." },
-  { name: "headers", title: "Extra headers", type: pairs, rows: 2, hint: "Name: value, one per line. Values are never shown again." },
-  { name: "metadata", title: "Metadata", type: pairs, rows: 2, hint: "Name: value, one per line." },
+  { name: "headers", title: "Extra headers", type: pairs, hint: "Name: value, one per line. Values are never shown again." },
+  { name: "metadata", title: "Metadata", type: pairs, hint: "Name: value, one per line." },
   { name: "http_version", title: "HTTP version", type: oneOf("1.1", "2") },
   { name: "verification", title: "Verification", type: oneOf("none", "challenge", "cloudevents") },
   { name: "request", isRecipe: true },
@@ -77,12 +78,12 @@ export function settingsForm(delegate) {
   /// Whether a delegate still has the initial settings of the form.
   const isOf = (other) => ["header_names", "request", ...inputs.keys()].every((name) => JSON.stringify(other[name]) === JSON.stringify(delegate[name]));
 
-  function make({ name, type, rows, required }) {
+  function make({ name, type, required }) {
     const properties = { id: "field-" + name, name, "aria-required": required && "true" };
     const value = delegate?.[name];
     const text = has(value) ? type.write(value) : undefined;
     const input = type.options ? choice(type.options.map((option) => [option, option]), text, properties)
-      : rows ? area(text, rows, properties) : line(text, properties);
+      : type.rows ? area(text, type.rows, properties) : line(text, properties);
     first.set(name, input.value);
     return input;
   }

@@ -1,5 +1,6 @@
 // The filters of a list, which are part of the URL: fields and selections that change it.
 
+import { query as search } from "./api.js";
 import { h, options, t } from "./dom.js";
 import { choice, line } from "./form.js";
 
@@ -27,11 +28,8 @@ export function filters(page, query, fields, others = []) {
   }));
 
   function go(changes = {}) {
-    const values = new Map(others.map((name) => [name, query.get(name)]));
-    for (const [id, { input, read }] of inputs) values.set(id, read(input.value));
-    for (const [name, value] of Object.entries(changes)) values.set(name, value);
-    const entries = [...values].filter(([, value]) => value);
-    const wanted = `#/${page}` + (entries.length > 0 ? "?" + new URLSearchParams(entries) : "");
+    const values = Object.fromEntries([...others.map((name) => [name, query.get(name)]), ...[...inputs].map(([id, { input, read }]) => [id, read(input.value)])]);
+    const wanted = `#/${page}` + search({ ...values, ...changes });
     if (wanted !== location.hash) location.hash = wanted;
   }
 

@@ -14,7 +14,7 @@ export class Stored {
 export const stored = Symbol("stored");
 
 /// Parses a JSON text. `shape` shows where the stored values are: `{ data: [{ data: stored }] }` for a page of events.
-export const read = (text, shape) => (shape === undefined ? JSON.parse(text) : new Reader(text).read(shape));
+export const read = (text, shape) => (shape === undefined ? JSON.parse(text) : reader(text).read(shape));
 
 /// The JSON text of a value that may contain stored ones.
 export function write(value) {
@@ -37,8 +37,7 @@ export function put(object, pointer, value) {
 
 /// The members of an object as stored values; `null` if the text is of another value.
 export function members(text) {
-  const reader = new Reader(text);
-  return text.trimStart().startsWith("{") ? Object.entries(reader.read(new Proxy({}, { get: () => stored }))) : null;
+  return text.trimStart().startsWith("{") ? Object.entries(reader(text).read(new Proxy({}, { get: () => stored }))) : null;
 }
 
 const token = /"(?:[^"\\]+|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/gs;
@@ -69,97 +68,96 @@ export function mistake(text) {
     JSON.parse(text);
     return null;
   } catch {
-    const reader = new Reader(text);
+    const { whole, before: read } = reader(text);
     try {
-      reader.value();
-      reader.space();
-      reader.fail("the value ends here, but the text continues");
+      whole();
     } catch (words) {
-      const before = text.slice(0, reader.place).split("\n");
+      const before = read().split("\n");
       return t("Line {}, column {}: {}.", before.length, before.at(-1).length + 1, t(words));
     }
   }
 }
 
-class Reader {
-  place = 0;
-  constructor(text) { this.text = text; }
+/// Reads a JSON text step by step. An error is thrown in words; `before` returns the text before it.
+function reader(text) {
+  let place = 0;
+  const fail = (words) => { throw words; };
+  const space = () => skip(/[ \t\r\n]*/y);
 
-  fail(words) { throw words; }
-  space() { this.skip(/[ \t\r\n]*/y); }
-
-  skip(expression) {
-    expression.lastIndex = this.place;
-    const found = expression.exec(this.text);
-    if (found) this.place += found[0].length;
+  function skip(expression) {
+    expression.lastIndex = place;
+    const found = expression.exec(text);
+    if (found) place += found[0].length;
     return found !== null;
   }
 
-  take(character) {
-    this.space();
-    if (this.text[this.place] !== character) return false;
-    this.place += 1;
+  function take(character) {
+    space();
+    if (text[place] !== character) return false;
+    place += 1;
     return true;
   }
 
-  read(shape) {
-    this.space();
-    const start = this.place;
-    if (Array.isArray(shape) && this.text[start] === "[") {
+  function read(shape) {
+    space();
+    const start = place;
+    const isList = Array.isArray(shape);
+    if (isList && take("[")) {
       const list = [];
-      this.take("[");
-      this.members("]", () => list.push(this.read(shape[0])));
+      members("]", () => list.push(read(shape[0])));
       return list;
     }
-    if (shape && typeof shape === "object" && !Array.isArray(shape) && this.text[start] === "{") {
+    if (!isList && typeof shape === "object" && take("{")) {
       const entries = [];
-      this.take("{");
-      this.members("}", () => {
-        const name = this.name();
-        entries.push([name, this.read(shape[name])]);
+      members("}", () => {
+        const key = name();
+        entries.push([key, read(shape[key])]);
       });
       return Object.fromEntries(entries);
     }
-    this.value();
-    const text = this.text.slice(start, this.place);
-    return shape === stored ? new Stored(text) : JSON.parse(text);
+    value();
+    const found = text.slice(start, place);
+    return shape === stored ? new Stored(found) : JSON.parse(found);
   }
 
-  name() {
-    this.space();
-    const start = this.place;
-    if (this.text[start] !== '"') this.fail("expected a name in quotation marks");
-    this.string();
-    const text = this.text.slice(start, this.place);
-    if (!this.take(":")) this.fail("expected a colon after the name");
-    return text.includes("\\") ? JSON.parse(text) : text.slice(1, -1);
+  function name() {
+    space();
+    const start = place;
+    if (text[start] !== '"') fail("expected a name in quotation marks");
+    string();
+    const found = text.slice(start, place);
+    if (!take(":")) fail("expected a colon after the name");
+    return JSON.parse(found);
   }
 
-  value() {
-    this.space();
-    if (this.place >= this.text.length) this.fail("a value is missing");
-    if (this.take("{")) return this.members("}", () => this.member());
-    if (this.take("[")) return this.members("]", () => this.value());
-    if (this.text[this.place] === '"') return this.string();
-    if (this.skip(/-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?(?![\w.])/y) || this.skip(/(true|false|null)\b/y)) return;
-    this.fail("this is no value: text needs quotation marks");
+  function value() {
+    space();
+    if (place >= text.length) fail("a value is missing");
+    if (take("{")) return members("}", () => [name(), value()]);
+    if (take("[")) return members("]", value);
+    if (text[place] === '"') return string();
+    if (skip(/-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?(?![\w.])/y) || skip(/(true|false|null)\b/y)) return;
+    fail("this is no value: text needs quotation marks");
   }
 
-  members(end, member) {
-    if (this.take(end)) return;
-    do member(); while (this.take(","));
-    if (!this.take(end)) this.fail(`expected a comma or ${end}`);
+  function members(end, member) {
+    if (take(end)) return;
+    do member(); while (take(","));
+    if (!take(end)) fail(`expected a comma or ${end}`);
   }
 
-  member() {
-    this.name();
-    this.value();
+  function string() {
+    place += 1;
+    skip(/([^"\\\u0000-\u001f]+|\\(["\\/bfnrt]|u[0-9a-fA-F]{4}))*/y);
+    if (text[place] === '"') place += 1;
+    else fail(text[place] === "\\" ? "this escape does not exist" : "the text in quotation marks does not end");
   }
 
-  string() {
-    this.place += 1;
-    this.skip(/([^"\\\u0000-\u001f]+|\\(["\\/bfnrt]|u[0-9a-fA-F]{4}))*/y);
-    if (this.text[this.place] === '"') this.place += 1;
-    else this.fail(this.text[this.place] === "\\" ? "this escape does not exist" : "the text in quotation marks does not end");
+  function whole() {
+    value();
+    space();
+    fail("the value ends here, but the text continues");
   }
+
+  return { read, whole, before: () => text.slice(0, place) };
 }
