@@ -128,8 +128,8 @@ export function settingsForm(delegate) {
 
   /// The settings of a preset are at its own fields.
   function show(errors, message = "", isFinal = true) {
-    const places = [...recipe?.places() ?? [], ...[...inputs].map(([name, input]) => ["/" + name, input])];
-    const input = showErrors(element, general, places, errors, message);
+    const targets = [...recipe?.targets() ?? [], ...[...inputs].map(([name, input]) => ["/" + name, input])];
+    const input = showErrors(element, general, targets, errors, message);
     if (!input || !isFinal) return;
     for (const each of [more, recipe?.element]) if (each?.contains(input)) each.open = true;
     input.focus();

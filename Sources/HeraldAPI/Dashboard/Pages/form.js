@@ -44,13 +44,13 @@ export function field(input, title, hint, look = "field") {
 }
 
 /// Shows each error at its field, and the others, or else the message, in `general`.
-/// - Parameter places: JSON pointers with their inputs; the first one that contains the pointer of an error has it.
+/// - Parameter targets: JSON pointers with their inputs; the first one that contains the pointer of an error has it.
 /// - Returns: the first input of the form that has an error.
-export function showErrors(form, general, places, errors, message) {
-  const texts = new Map(places.map(([, input]) => [input, []]));
+export function showErrors(form, general, targets, errors, message) {
+  const texts = new Map(targets.map(([, input]) => [input, []]));
   const others = [];
   for (const { pointer, detail } of errors) {
-    const [place, input] = places.find(([each]) => `${pointer}/`.startsWith(each + "/")) ?? [];
+    const [place, input] = targets.find(([each]) => `${pointer}/`.startsWith(each + "/")) ?? [];
     const entry = input && pointer.slice(place.length + 1);
     if (/^\d+$/.test(entry)) texts.get(input).push(t("Entry {} {}", Number(entry) + 1, detail));
     else (texts.get(input) ?? others).push(entry === "" || !pointer ? detail : `${pointer} ${detail}`);
@@ -68,7 +68,7 @@ export function openForm(title, all, words, submit) {
   const rows = all.filter(Boolean);
   const general = h("p.error", { role: "alert" });
   for (const { name, input } of rows) input.id = "field-" + name;
-  const places = rows.map(({ name, input }) => [place(name), input]);
+  const targets = rows.map(({ name, input }) => [place(name), input]);
   const dialog = modal("form", { "aria-labelledby": "form-title" }, null,
     h("h2", { id: "form-title" }, title),
     h("form", { novalidate: true, onsubmit: send }, general, h("div.fields", rows.map(({ title: label, input, hint }) => field(input, label, hint))),
@@ -76,7 +76,7 @@ export function openForm(title, all, words, submit) {
 
   async function send(event) {
     event.preventDefault();
-    showErrors(dialog, general, places, []);
+    showErrors(dialog, general, targets, []);
     try {
       const values = {};
       for (const { name, input, read } of rows) put(values, place(name), read(input.value.trim(), name));
@@ -84,7 +84,7 @@ export function openForm(title, all, words, submit) {
       dialog.close();
       if (words) notice(words);
     } catch (error) {
-      showErrors(dialog, general, places, error.errors ?? [], error.message)?.focus();
+      showErrors(dialog, general, targets, error.errors ?? [], error.message)?.focus();
     }
   }
 }

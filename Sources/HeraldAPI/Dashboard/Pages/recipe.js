@@ -87,10 +87,10 @@ export function recipeForm(delegate, settings) {
     return Object.fromEntries([...gone, ...now]);
   }
 
-  /// The places of errors, with their inputs.
-  const places = () => [...[...inputs].map(([each, input]) => [each.pointer, input]), ...kind.value === "own" ? [["/request", own]] : [], ["/request", kind]];
+  /// JSON pointers with the inputs that show their errors.
+  const targets = () => [...[...inputs].map(([each, input]) => [each.pointer, input]), ...kind.value === "own" ? [["/request", own]] : [], ["/request", kind]];
 
-  return { element, add, places };
+  return { element, add, targets };
 }
 
 function preview(delegate, settings, answer) {
