@@ -245,7 +245,20 @@ def every_app_is_offered(page):
     page.open("#/server")
     page.wait(lambda: page.attribute("#app", "value") == "default")
     page.wait(lambda: {"App: default", "App: shop", "App: more-199"} <= set(page.script("return [...document.querySelectorAll('#acting option')].map((each) => each.text)")))
+    only_a_few_of_them_are_read_at_a_time(page)
     page.script(each % """"v1/apps/more-" + number, {method: "DELETE"}""")
+
+
+def only_a_few_of_them_are_read_at_a_time(page):
+    """The overview continues with the next ones 20 seconds later."""
+    def starts(path):
+        return page.script("return performance.getEntriesByType('resource').filter((each) => each.name.includes('%s')).map((each) => each.startTime)" % path)
+
+    page.open("about:blank")
+    page.open("#/")
+    page.wait(lambda: len(starts("/counts?state=retrying")) >= 4)
+    found = starts("/delegates?limit=200&kind=webhook&status=")
+    assert 0 < len([each for each in found if each < found[0] + 15_000]) <= 10, found
 
 
 def an_app_is_deleted(page):
