@@ -1,5 +1,4 @@
 import HeraldCore
-import HeraldDelivery
 import HeraldModel
 import HeraldRuntime
 import HeraldTestSupport
@@ -85,42 +84,6 @@ struct AdmittedStreamTests {
         gate.set()
         try await eventually("the store forgets the session") { memory.read { $0.sessions.isEmpty } }
         await offPool { hub.stop(grace: 0) }
-    }
-
-    @Test("a hub that stops while the store does not take a sign-out does not repeat it again and again")
-    func signOutDuringStop() async throws {
-        let clockReads = Counter()
-        let sender = try MemorySender { _ in .manual }
-        let hub = try Hub(
-            store: MemoryStore(), configuration: Hub.Configuration(), clock: .counting(clockReads),
-            onDurabilityLost: { _ in }, makeSender: { sender })
-        let access = AccessControl(hub: hub, operatorKey: "an operator's key of these tests")
-        let session = try access.newSession(access.operatorPrincipal)
-        await submit(.open(session.session), to: hub)
-        await hub.result(of: RegistryWrite.self) {
-            RegistryWrite(action: .register(.init(settings: .made(), secret: .test)), completion: $0)
-        }
-        hub.publish(Publication(drafts: [EventDraft(event: Event("a.x", id: "first"), mayExist: false)]) { _ in })
-        // The hub waits for its end.
-        try await eventually("a callback is open") { !sender.open.isEmpty }
-        let (isHeld, gate) = (Flag(), Flag())
-        defer { gate.set() }
-        hub.afterDraining {
-            isHeld.set()
-            try? blockUntil("the queue is full") { gate.isSet }
-        }
-        try await eventually("the writer is held") { isHeld.isSet }
-        for number in 1...20 {
-            let drafts = (1...1_000).map { EventDraft(event: Event("a.x", id: "e\(number)-\($0)"), mayExist: false) }
-            hub.publish(Publication(drafts: drafts) { _ in })
-        }
-        access.close(Array(session.text.utf8)[...]) {}
-        let stop = Task { await offPool { hub.stop(grace: 60_000_000_000) } }
-        try await eventually("the hub stops") { hub.isStopping }
-        try await eventuallyStable("the hub rests") { clockReads.value }
-        gate.set()
-        for callback in sender.open { sender.finish(callback.token, .success) }
-        await stop.value
     }
 
     @Test("signing out ends the streams of that session, including those about to start")

@@ -108,14 +108,13 @@ extension AccessControl {
     private static let forgetPause = 1_000
 
     /// Removes a session that has ended from the store, from which other processes and the next start read it. The write is
-    /// repeated when the store fails or has too much to do; when the hub stops, once more.
+    /// repeated when the store fails or has too much to do.
     private func forget(_ digest: [UInt8], _ done: @escaping @Sendable () -> Void) {
         hub.submit(
             AccessWrite(action: .close(digest)) { [self] result in
                 done()
                 switch result {
-                // A hub that stops calls its timers early: another one would follow at once, and so on.
-                case .refused(.busy) where !hub.isStopping, .refused(.store) where !hub.isStopping:
+                case .refused(.busy), .refused(.store):
                     hub.after(milliseconds: Self.forgetPause) { [self] in forget(digest) {} }
                 case .refused, .done, .replayed: break
                 }
