@@ -22,8 +22,8 @@ final class VolumeTask: Sendable {
         cadence = Cadence(Self.interval, clock)
     }
 
-    /// Counts events that this process has published. Not those of a commit without a response, which are read back like those of other
-    /// processes. The writer's thread.
+    /// Counts events that this process has published. Not those that it reads back like those of other processes, because a commit
+    /// got no response. The writer's thread.
     @Sendable
     func count(_ batch: EventBatch) {
         let now = clock.wall()
