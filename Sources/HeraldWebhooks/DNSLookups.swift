@@ -158,13 +158,7 @@ package final class DNSLookups: NameLookups {
 
     /// Why this machine has no socket for a query; `nil` if it has one.
     private static func lack() -> String? {
-        // `SOCK_CLOEXEC` is the same number on Linux, and not visible here.
-        let probe = socket(AF_INET, Int32(SOCK_DGRAM.rawValue) | O_CLOEXEC, 0)
-        if probe >= 0 {
-            close(probe)
-            return nil
-        }
-        let code = errno
+        let code = herald_names_socket_error()
         return CurlResult.isLack(code) ? String(cString: strerror(code)) : nil
     }
 

@@ -3,11 +3,22 @@
 #define HERALD_CCARES_H
 
 #include <ares.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <unistd.h>
+
+// The error of making a socket for a query, which is closed at once; 0 if it can be made. In C, because the constants of sockets
+// belong to another module for Swift when libcurl's headers are imported, too.
+static inline int herald_names_socket_error(void) {
+    int probe = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (probe < 0) return errno;
+    close(probe);
+    return 0;
+}
 
 // Called once for each lookup, also if the channel is destroyed. `result` is NULL if there is none.
 typedef void (*herald_names_callback)(void *lookup, int status, int timeouts, struct ares_addrinfo *result);
