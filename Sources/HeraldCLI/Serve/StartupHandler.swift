@@ -32,8 +32,7 @@ final class StartupHandler: RequestHandler, @unchecked Sendable {
             let json = [Response.Field("Content-Type", "application/json")]
             return .refused(Response(status: 200, headers: json, body: Array(#"{"status":"ok"}"#.utf8)))
         }
-        let isPage = head.method == .get && head.list(of: "Accept")?.contains("text/html") == true
-        return .refused(isPage ? Self.page : starting(for: head.value(of: "Origin")))
+        return .refused(isOfPage(head) ? Self.page : starting(for: head.value(of: "Origin")))
     }
 
     func mayWait(_ head: RequestHead) -> Bool { opened?.mayWait(head) ?? false }
@@ -47,12 +46,20 @@ final class StartupHandler: RequestHandler, @unchecked Sendable {
 
     func roundEnded() { opened?.roundEnded() }
 
+    /// Whether a browser opens the dashboard or the reference. Some programs accept HTML, too: they get the problem of the API.
+    private func isOfPage(_ head: RequestHead) -> Bool {
+        guard head.method == .get, ["/", "/docs"].contains(head.path) else { return false }
+        return head.list(of: "Accept")?.contains("text/html") == true
+    }
+
     /// The response to a browser that opens a page: it loads the page again by itself, with its fragment. Any page may
     /// frame it, because the origins that an app allows are not known yet.
     private static let page: Response = {
+        // Nothing follows `reload`: another one would begin it again, on a slow connection without end.
         let script =
-            "setInterval(() => fetch('', { cache: 'no-store' })"
-            + ".then((response) => response.status < 500 && location.reload(), () => {}), 1000)"
+            "const wait = () => setTimeout(read, 1000); "
+            + "const read = () => fetch('', { cache: 'no-store' })"
+            + ".then((response) => response.status < 500 ? location.reload() : wait(), wait); wait()"
         let digest = Base64.encode(SHA256.hash(Array(script.utf8)))
         let text = """
             <!doctype html>
