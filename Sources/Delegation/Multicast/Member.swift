@@ -33,7 +33,7 @@ class Member: @unchecked Sendable {
 /// to an actor. So a weak member has a reference to the object, and a copy of the rest of the delegate's bits, which own
 /// nothing. They are used only together with a strong reference to the object, which comes first in them.
 ///
-/// 40 bytes, besides the place in the collection.
+/// 40 bytes, besides what the collection keeps for it.
 @usableFromInline
 final class WeakMember: Member, @unchecked Sendable {
     @usableFromInline let reference: WeakReference
