@@ -99,7 +99,7 @@ struct Metrics: Sendable {
             hub.storage.failedCheckpoints)
         page.counter(
             "herald_partition_drops_failed_total", "Tries to drop an empty partition of the database that failed.",
-            .init(value: hub.storage.failedDrops))
+            hub.storage.failedDrops)
         page.counter(
             "herald_reads_failed_total", "Reads of the database that failed, such as at a damaged row or page.",
             hub.storage.failedReads)

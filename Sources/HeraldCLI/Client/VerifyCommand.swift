@@ -85,9 +85,7 @@ extension Command {
                 // curl -v marks lines with these.
                 let parts = line.drop { "<> ".contains($0) }.split(separator: ":", maxSplits: 1)
                 guard parts.count == 2 else { continue }
-                let isSpace = { (character: Character) in character == " " || character == "\t" }
-                let value = parts[1].drop(while: isSpace).reversed().drop(while: isSpace).reversed()
-                headers[parts[0].lowercased()] = String(value)
+                headers[parts[0].lowercased()] = String(parts[1].trimmed { $0 == " " || $0 == "\t" })
             }
         }
         for (flag, name) in [
