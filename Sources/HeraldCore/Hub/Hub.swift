@@ -394,14 +394,6 @@ public final class Hub: Sendable {
         }
     }
 
-    /// Events after a position, from memory or from the store. A reader's thread.
-    func batch(
-        after position: LogPosition, limit: Int, _ reader: Result<any StoreReader, StoreError>
-    ) throws(StoreError) -> EventBatch {
-        if let recent = recentEvents(after: position, limit: limit) { return recent }
-        return try reader.get().events(after: position, limit: limit, maxBytes: pageBytes)
-    }
-
     /// The position of the last event of the log; 0 before the first. Any thread.
     package var head: LogPosition { committed.recentEvents.head }
 

@@ -186,3 +186,13 @@ package final class EventFeed: EventDelegate {
         return page
     }
 }
+
+extension Hub {
+    /// Events after a position, from memory or from the store. A reader's thread.
+    func batch(
+        after position: LogPosition, limit: Int, _ reader: Result<any StoreReader, StoreError>
+    ) throws(StoreError) -> EventBatch {
+        if let recent = recentEvents(after: position, limit: limit) { return recent }
+        return try reader.get().events(after: position, limit: limit, maxBytes: pageBytes)
+    }
+}
