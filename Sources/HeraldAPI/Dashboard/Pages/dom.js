@@ -8,7 +8,8 @@ const svgNamespace = "http://www.w3.org/2000/svg";
 
 /// An HTML element: `p.muted.small` is one with two classes. Its properties are the first argument, if that is an object.
 /// Those with `on` are listeners; `null`, `undefined` and `false` are omitted. Texts and labels are translated, except in
-/// elements with data: those in a code font, and of the class `address` or `data`. Characters that can't be seen are shown. A button with a listener submits no form.
+/// elements with data: those in a code font, and of the class `address` or `data`. Characters that can't be seen are shown. A
+/// button with a listener submits no form.
 /// `key` is the name by which `show` finds the focused element again; that of a link is its address.
 export function h(name, ...children) {
   const [tag, ...classes] = name.split(".");
@@ -33,7 +34,9 @@ function fill(element, properties, children) {
   for (const [key, value] of Object.entries(properties ?? {})) {
     if (value === null || value === undefined || value === false) continue;
     if (key.startsWith("on")) element.addEventListener(key.slice(2), /click|submit/.test(key) ? once(value) : value);
-    else element.setAttribute(key === "key" ? "data-key" : key, value === true ? "" : labels.has(key) ? visible(t(value)) : key === "title" ? visible(value) : value);
+    else if (labels.has(key)) element.setAttribute(key, visible(t(value)));
+    else if (key === "title") element.setAttribute(key, visible(value));
+    else element.setAttribute(key === "key" ? "data-key" : key, value === true ? "" : value);
   }
   const isData = element.matches(data);
   const words = (child) => (typeof child === "string" ? visible(isData ? child : t(child)) : child);

@@ -107,8 +107,9 @@ export function settingsForm(delegate) {
       const value = input.value.trim();
       const wrong = value && type === json ? mistake(value) : null;
       if (wrong) return refuse({ pointer: "/" + name, detail: wrong });
-      if (value === "") result[name] = !delegate ? undefined : type === pairs ? patched(name, {}) : null;
-      else result[name] = delegate && type === pairs ? patched(name, type.read(value)) : type.read(value);
+      if (value === "" && !delegate) continue;
+      const given = value === "" && type !== pairs ? null : type.read(value);
+      result[name] = delegate && type === pairs ? patched(name, given) : given;
     }
     const wrong = recipe?.add(result);
     return wrong ? refuse(wrong) : result;
