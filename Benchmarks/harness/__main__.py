@@ -128,6 +128,9 @@ def main():
         return publish()
     if options.again and (not options.only or options.quick):
         parser.error("--again takes --only, and whole rounds")
+    results = os.path.join(ROOT, "Benchmarks", "results")
+    if options.again and not os.path.exists(os.path.join(results, "latest.json")):
+        parser.error("--again needs a run before, of which Benchmarks/results has the figures")
     unnamed = scenarios.APART + (scenarios.LONG if options.quick else ())
     all_of_them = [name for name in scenarios.ALL if name not in unnamed]
     chosen = options.only.split(",") if options.only else all_of_them
@@ -173,7 +176,6 @@ def main():
     if not options.only:
         print("\n" + report.aligned(report.goals(bench.lines)))
     print("\n" + "\n".join(remarks))
-    results = os.path.join(ROOT, "Benchmarks", "results")
     if not options.again:
         report.write(results, bench.lines, remarks, bench.samples)
         plots.draw(results, bench.lines, bench.samples)
