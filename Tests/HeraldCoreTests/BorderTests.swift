@@ -42,6 +42,16 @@ struct BorderTests {
             let result = await bench.change(.register(.init(settings: .made(), secret: secret)))
             #expect(wrong(result) == ["/secret"])
         }
+        // A text of any length is no key of the default signature: the error says what is.
+        for text in ["mysecret", "mysecretmysecretmysecret"] {
+            let secret = SigningSecret(.text, bytes: Array(text.utf8))
+            let result = await bench.change(.register(.init(settings: .made(), secret: secret)))
+            guard case .done(.invalid(let errors)) = result else {
+                Issue.record("\(result)")
+                continue
+            }
+            #expect(errors.first?.detail.contains("whsec_") == true)
+        }
         let delegate = try #require(await bench.register())
         let changed = await bench.change(
             .update(id: delegate.id, ifVersion: nil) { state, _ throws(RegistryWrite.InvalidSettings) in

@@ -13,14 +13,18 @@ extension Recipe {
 extension SigningSecret {
     /// Why the key can't sign the requests of a delegate with these settings.
     package func problem(for settings: WebhookSettings) -> String? {
+        let signatures = settings.request.flatMap { RecipePlan($0) }?.signatures ?? [.standard]
+        // Before the length of the text: a longer text is no key of this signature either.
+        let isStandard = signatures.contains { if case .standard = $0 { true } else { false } }
+        if scheme == .text, isStandard {
+            return
+                "must be a string that begins with whsec_ (for v1) or whsk_ (for v1a): other texts are for schemes in "
+                + "request.sign, such as github"
+        }
         if let problem { return problem }
-        for signature in settings.request.flatMap({ RecipePlan($0) })?.signatures ?? [.standard] {
+        for signature in signatures {
             switch signature {
-            case .standard:
-                guard scheme == .text else { continue }
-                return
-                    "must be a string that begins with whsec_ (for v1) or whsk_ (for v1a): other texts are for schemes in "
-                    + "request.sign, such as github"
+            case .standard: continue
             case .scheme(let scheme):
                 do throws(SchemeKeyError) {
                     _ = try scheme.key(text, for: .signing)
