@@ -78,6 +78,12 @@ struct TLSTests {
         let run = try await Client.run(["stats", "--server", "http://127.0.0.1:\(herald.port)"])
         #expect(run.end == .exited(69), "\(run.text)")
         #expect(run.text.contains("If it serves https, name it as https://127.0.0.1:\(herald.port)."), "\(run.text)")
+        // Both ways: here the server has no certificate.
+        let plain = try await HeraldProcess.start()
+        let other = try await Client.run(["stats", "--server", "https://127.0.0.1:\(plain.port)"])
+        #expect(other.end == .exited(69), "\(other.text)")
+        #expect(
+            other.text.contains("If it serves plain HTTP, name it as http://127.0.0.1:\(plain.port)."), "\(other.text)")
     }
 
     @Test("HUP reloads the certificate; an invalid one changes nothing")

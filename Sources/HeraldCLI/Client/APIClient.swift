@@ -191,6 +191,10 @@ final class APIClient {
         if case .failed = error, !hasResponded, server.hasPrefix("http://") {
             return " If it serves https, name it as https\(server.dropFirst("http".utf8.count))."
         }
+        // A server without TLS responds to the handshake in plain text.
+        if case .tls(let text) = error, text.contains("wrong version number") {
+            return " If it serves plain HTTP, name it as http\(server.dropFirst("https".utf8.count))."
+        }
         return server == Self.defaultServer ? " `herald serve` starts a server; --server names another." : ""
     }
 
