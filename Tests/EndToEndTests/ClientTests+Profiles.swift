@@ -24,7 +24,9 @@ struct ClientProfileTests {
         let herald = try await HeraldProcess.start(adminKey: MadeKey.admin.text)
         let (home, server) = (TemporaryFolder(), herald.url)
         let wrong = try await Self.run(home, "login", "--server", server, input: "hrld_wrong_wrong_wrong\n")
-        #expect(wrong.end == .exited(1), "\(wrong.text)")
+        #expect(wrong.end == .exited(1) && wrong.text.contains("does not accept the key"), "\(wrong.text)")
+        let none = try await Self.run(home, "login", "--server", server, input: "\n")
+        #expect(none.end == .exited(1) && none.text.contains("requires an access key"), "\(none.text)")
         let file = home.path + "/.config/herald/config"
         #expect(!FileManager.default.fileExists(atPath: file))
 

@@ -51,8 +51,8 @@ extension Command {
             server: server, key: key, tls: try ClientTLS(call))
         let session = try client.send("GET", ["v1", "session"]).json
         guard session["signed_in"]?.bool == true || session["key_required"]?.bool == false else {
-            throw CommandError(
-                "\(client.server) does not accept the key. Nothing was stored.", exitCode: ExitCode.refused)
+            let reason = key == nil ? "requires an access key" : "does not accept the key"
+            throw CommandError("\(client.server) \(reason). Nothing was stored.", exitCode: ExitCode.refused)
         }
         let others = try ProfileFile.read().filter { $0.name != name }
         try ProfileFile.write(others + [Profile(name: name, server: client.server, key: key)])
