@@ -170,6 +170,23 @@ struct ClientOfflineTests {
         #expect(try await verify(["github", "--secret", "x", "--timestamp", "1"]).0 == .exited(64))
     }
 
+    @Test("a signature of the future is a matter of the clocks")
+    func future() async throws {
+        let text = try await ChildProcess.run(
+            "sh",
+            [
+                "-c",
+                "printf 'evt_1.4000000000.{}' | openssl dgst -sha256 -hmac 0123456789abcdef0123456789abcdef -binary | openssl base64 -A",
+            ]
+        ).text
+        let secret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
+        let early = try await Client.run(
+            [
+                "verify", "--secret", secret, "--id", "evt_1", "--timestamp", "4000000000", "--signature", "v1,\(text)",
+            ], input: "{}")
+        #expect(early.end == .exited(1) && early.text.contains("set the clocks"), "\(early.text)")
+    }
+
     @Test("an old signature is accepted only with --any-age")
     func age() async throws {
         // As in the README's example by openssl.

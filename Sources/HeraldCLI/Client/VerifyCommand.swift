@@ -49,8 +49,11 @@ extension Command {
         case .stale(let seconds, _) where call.has("any-age"):
             try Output.line("The signature is valid, and \(seconds) s old.")
         case .stale(let seconds, _):
-            let when = seconds > 0 ? "\(seconds) s old" : "\(-seconds) s ahead of this clock"
-            throw no("The signature is valid, but \(when): it could be a replay. --any-age accepts it.")
+            let when =
+                seconds > 0
+                ? "\(seconds) s old: it could be a replay, or this clock is fast"
+                : "\(-seconds) s ahead of this clock: set the clocks of both machines"
+            throw no("The signature is valid, but \(when). --any-age accepts it.")
         case .missing, .malformed: throw no("The message is not signed: \(verdict).")
         case .forged(.unknown):
             throw no("No signature is valid: another key, or a body that is not byte for byte the one that was sent.")
