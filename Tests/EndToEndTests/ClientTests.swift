@@ -43,6 +43,7 @@ struct ClientTests {
         #expect(try await client.run("delegates", "resume", id).text == "\(id) is active.")
         let shown = try await client.run("delegates", "show", id)
         #expect(shown.lines.contains { $0.hasPrefix("rate limit  ") && $0.hasSuffix(" 7") }, "\(shown.text)")
+        #expect(shown.lines.contains { $0.hasPrefix("flow  ") && $0.contains(" circuit closed") }, "\(shown.text)")
 
         let tested = try await client.run("delegates", "test", id)
         #expect(tested.end == .exited(0))

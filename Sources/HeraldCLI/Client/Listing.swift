@@ -115,7 +115,7 @@ extension JSONValue {
     /// Whether objects are nested at most this deep, and there are only scalars otherwise.
     private func isFlat(depth: Int) -> Bool {
         switch kind {
-        case .array: false
+        case .array: count == 0
         case .object: depth > 0 && !members.contains { !$0.value.isFlat(depth: depth - 1) }
         default: true
         }
