@@ -273,7 +273,7 @@ struct DoctorSetupTests {
         configuration.tls = ReceiverTLS(authority)
         let receiver = try Receiver(configuration) { _ in .status(204) }
         let advice = try await advice(on: "certificate", "failure", ["--url", receiver.url()])
-        #expect(advice.contains("--certificate-authorities"))
+        #expect(advice.contains("--certificate-authorities") && advice.contains("--tls-ca"))
         let trusting = ["--certificate-authorities", try write(authority.pem, "ca.pem")]
         try await expectOK("certificate", ["--url", receiver.url()] + trusting)
         configuration.tls?.isExpired = true

@@ -145,7 +145,8 @@ extension Doctor {
             .failure(
                 "certificate", "the TLS handshake with \(url.host) failed: \(error)",
                 "let the receiver use a certificate for \(url.host) that is valid now, with its intermediate ones; of an "
-                    + "authority of your own, name the file in --certificate-authorities")
+                    + "authority of your own, name the file in --certificate-authorities, or in --tls-ca of the "
+                    + "delegate")
         case .library, .url, .tooLarge, .silent, .failed:
             .failure(
                 "response", "\(address) did not respond as an HTTP server: \(error)",
