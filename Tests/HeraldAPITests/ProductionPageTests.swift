@@ -18,11 +18,11 @@ struct ProductionPageTests {
         }
     }
 
-    @Test("twelve symptoms are listed, with messages that the sources have and alerts that exist")
+    @Test("fourteen symptoms are listed, with messages that the sources have and alerts that exist")
     func symptoms() throws {
         let section = try #require(try Repository.text(Self.page).section("Troubleshooting"))
         let rows = section.split(separator: "\n").map(String.init).filter { $0.firstMatch(of: #/^\| \d+ \|/#) != nil }
-        #expect(rows.count == 12)
+        #expect(rows.count == 14)
         let sources = try Self.sources().lowercased()
         let alerts = try Repository.text("deploy/prometheus/alerts.yaml")
         var count = 0
