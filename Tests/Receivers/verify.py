@@ -153,7 +153,8 @@ def blocks():
         with open(os.path.join(GUIDE, page), encoding="utf-8") as file:
             for language, code in re.findall(r"^```(\w+)\n(.*?)^```$", file.read(), re.M | re.S):
                 if re.search(r"is_?signed|signed\?", code, re.I):
-                    found[language] = code
+                    # A program that uses the function follows it.
+                    found.setdefault(language, code)
     return found
 
 
