@@ -14,6 +14,9 @@ enum Schema {
     static let moveLock: Int64 = 0x4852_4c44_0004
     /// The lock that gives events their order.
     static let orderLock: Int64 = 0x4852_4c44_0003
+    /// The lock that sessions share which record the progress of deliveries. It comes before their rows, and before the lock of the
+    /// order: who has it alone finds no such row locked.
+    static let progressLock: Int64 = 0x4852_4c44_0005
 
     /// The first half of the key of the lock that sessions share whose release knows the schema up to a version; the second one is
     /// that version.

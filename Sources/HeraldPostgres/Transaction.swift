@@ -4,7 +4,7 @@ import HeraldStore
 /// A transaction, of one of three kinds (`TransactionKind`).
 ///
 /// - A deciding one holds the lock that gives events their order, from its beginning to its commit; it reads and writes on the
-///   server.
+///   server. If another one has a row that it needs, it runs again, and keeps those out that record progress (`Writer.decide`).
 /// - A publishing one records what it writes, and sends it in one message, which the server checks and commits under the lock.
 ///   What it reads was read before, in few queries: a value that is not known yet is taken to be absent and noted, and the body
 ///   runs again if that was wrong (`Writer.publish`).
@@ -55,6 +55,7 @@ final class Transaction: StoreTransaction, SharedTransaction {
     private static let maxRecorded = 512
 
     func record(_ requests: [Request]) throws(StoreError) {
+        if kind != .deciding, recorded.isEmpty, !requests.isEmpty { recorded.append(Writer.shareProgress) }
         recorded += requests
         if kind == .deciding, recorded.count >= Self.maxRecorded { _ = try run([]) }
     }

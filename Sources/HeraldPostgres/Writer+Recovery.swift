@@ -98,7 +98,7 @@ extension Writer {
         if recovered.areDamaged { _ = try run(Request(Self.removeBlocks)) }
         for block in recovered.missing {
             // No other session changes it at this time.
-            try decide { transaction throws(StoreError) in blocks += try transaction.countBlock(block) }
+            try decide(alone: true) { transaction throws(StoreError) in blocks += try transaction.countBlock(block) }
         }
         let places = AppBlock.places(AppBlock.number(of: head + 1))
         guard places.lowerBound <= head else { return blocks }

@@ -45,6 +45,8 @@ final class Writer {
     private var lacksPartition = false
     /// A statement of the transaction has waited for a lock in vain.
     private var lacksLock = false
+    /// The transaction has the lock that gives events their order.
+    private var hasOrder = false
 
     init(
         _ database: Database, _ sealer: ColumnSealer, _ damaged: DamagedEvents, _ durable: DurableEnds,
@@ -207,7 +209,7 @@ final class Writer {
     private func endRounds() {
         guard let current = openRounds.last,
             // What fails now is tried again later: lists are right, and take longer.
-            (try? run(AttemptRounds.end(Array(openRounds.dropLast()), current: current))) != nil
+            (try? run([Self.shareProgress, AttemptRounds.end(Array(openRounds.dropLast()), current: current)])) != nil
         else { return }
         forgetDeleted(current)
         openRounds = [current]
@@ -261,16 +263,17 @@ final class Writer {
 
     // MARK: Transactions
 
+    /// - Parameter alone: see `decide`.
     func transaction(
-        _ kind: TransactionKind, _ body: (any StoreTransaction) throws(StoreError) -> Void
+        _ kind: TransactionKind, alone: Bool = false, _ body: (any StoreTransaction) throws(StoreError) -> Void
     ) throws(StoreError) -> Commit {
         try connect()
         let round = openRounds.last
         // Other work may have waited for another lock, such as the drop of a partition.
-        lacksLock = false
+        (lacksLock, hasOrder) = (false, false)
         do {
             switch kind {
-            case .deciding: return try decide(body)
+            case .deciding: return try decide(alone: alone, body)
             case .publishing: return try publish(body)
             case .recording:
                 let known = LogReads(base: durable.position)
@@ -282,6 +285,9 @@ final class Writer {
             // Of the ids some may be used; or the round was begun in what was rolled back.
             if case .unknown = error { mustBeginRound = true }
             if openRounds.last != round { mustBeginRound = true }
+            if case .unavailable = error, hasOrder, lacksLock, !alone {
+                return try transaction(kind, alone: true, body)
+            }
             if lacksLock, let holder = holderOfLock() {
                 throw .unavailable(reason: "another session holds the lock of the log: \(holder)")
             }
@@ -289,12 +295,19 @@ final class Writer {
         }
     }
 
-    private static let beginning = [
-        Statement.begin,
+    /// The first request of a transaction that changes rows of deliveries before it has the lock of the order, or without it.
+    static let shareProgress = Request(Statement("SELECT pg_advisory_xact_lock_shared(\(Schema.progressLock))"))
+
+    private static let takeOrder = [
         Statement("SELECT set_config('synchronous_commit', 'off', true), pg_advisory_xact_lock(\(Schema.orderLock))"),
         // A statement of its own, with a new snapshot: it sees what was committed while this session waited.
         StoreEnds.statement,
-    ].map { Request($0) }
+    ]
+    /// Longer than most commits take that only record.
+    private static let limit = Statement("SELECT set_config('lock_timeout', '20ms', true)")
+    private static let beginning = ([Statement.begin] + takeOrder + [limit]).map { Request($0) }
+    private static let keepOut = Statement("SELECT pg_advisory_xact_lock(\(Schema.progressLock))")
+    private static let beginningAlone = ([Statement.begin, keepOut] + takeOrder).map { Request($0) }
 
     /// Ends a transaction that has failed, or the session.
     func rollBack() {
@@ -302,10 +315,17 @@ final class Writer {
         if (try? run(Request(.rollback))) == nil { session = nil }
     }
 
+    /// A publishing transaction may have rows and wait for the lock of the order, which this one has. So this one waits for a row for a
+    /// moment only: all publications wait for it, and the server finds such a deadlock after a second (`deadlock_timeout`).
+    /// - Parameter alone: transactions that record progress are kept out first, and a row is waited for as long as any lock.
     @discardableResult
-    func decide(_ body: (any StoreTransaction) throws(StoreError) -> Void) throws(StoreError) -> Commit {
+    func decide(
+        alone: Bool, _ body: (any StoreTransaction) throws(StoreError) -> Void
+    ) throws(StoreError) -> Commit {
         do throws(StoreError) {
-            let ends = try StoreEnds(try run(Self.beginning).last?.first)
+            let begun = try run(alone ? Self.beginningAlone : Self.beginning)
+            let ends = try StoreEnds(begun[alone ? 3 : 2].first)
+            hasOrder = true
             let transaction = Transaction(self, .deciding, ends, known: LogReads(base: ends.event))
             try body(transaction)
             let requests = try transaction.requests(transaction.known) + [Request(.commit)]
