@@ -73,7 +73,7 @@ enum CheckpointWrites {
             parameters.add(statistics) { Int64($0.failed) }
             parameters.add(statistics) { $0.latencies.text }
         }
-        requests += checkpoint.missed.map { Request(.log(.addRemoval), $0.values) }
+        requests += sums(checkpoint.missed).map { Request(.log(.addRemoval), $0.values) }
         let unannounced = checkpoint.unannounced.filter { $0.value > 0 }.sorted { $0.key < $1.key }
         requests += batch(setUnannounced, unannounced) { parameters in
             parameters.add(unannounced) { $0.key }
@@ -82,6 +82,19 @@ enum CheckpointWrites {
         let announced = checkpoint.unannounced.filter { $0.value == 0 }.keys.sorted()
         requests += batch(removeUnannounced, announced) { parameters in parameters.add(announced) { $0 } }
         return requests
+    }
+
+    /// One for each row, in one order. All processes change these rows, and there may be a number of each delegate.
+    private static func sums(_ removals: [Removal]) -> [Removal] {
+        var sums: [Removal] = []
+        for part in Removal.Part.allCases {
+            for cause in Removal.Cause.allCases {
+                let found = removals.filter { $0.part == part && $0.cause == cause }
+                if found.isEmpty { continue }
+                sums.append(Removal(part, cause, count: found.reduce(0) { $0 + $1.count }))
+            }
+        }
+        return sums
     }
 
     private static func add(_ records: [AttemptRecord], _ attempts: [(id: Int64, previous: Int64)]) -> Request {

@@ -17,6 +17,18 @@ struct PostgresLockTests {
         return checkpoint
     }
 
+    @Test("a checkpoint adds to a count of missed deliveries once, whichever delegates have missed some")
+    func missed() {
+        func requests(_ missed: [(Removal.Cause, Int)]) -> [[UInt8]] {
+            var checkpoint = Checkpoint()
+            checkpoint.missed = missed.map { Removal(.deliveries, $0.0, count: $0.1) }
+            return CheckpointWrites.requests(checkpoint, attempts: [], statistics: []).map(\.parameters.bytes)
+        }
+        let expected = requests([(.age, 4), (.size, 2)])
+        #expect(expected.count == 2)
+        #expect(requests([(.size, 2), (.age, 1), (.age, 3)]) == expected)
+    }
+
     @Test("a decision lets a publication go first that has its rows, and waits for the lock of the log")
     func decisionAndPublication() throws {
         // The server ends neither of them.
