@@ -117,10 +117,12 @@ final class DeliveryLedger {
         _ key: DeliveryKey, of lane: Lane?, attempts: Int, uncounted: Int = 0, _ state: WaitingDelivery.State,
         at time: Int64, isReplay: Bool
     ) {
-        lane?.gaveUp(key.event)
-        let row = WaitingDelivery(
+        let isRead = lane?.gaveUp(key.event) ?? false
+        var row = WaitingDelivery(
             delegate: key.delegate, event: key.event, attempts: attempts, dueAt: time, state: state,
             isReplay: isReplay, uncounted: uncounted)
+        // The position of the lane is written later. A start before that must not make the delivery after later ones.
+        row.isFirst = isReplay && isRead
         checkpoints.set(row, now: now)
     }
 

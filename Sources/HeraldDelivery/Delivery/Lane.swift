@@ -408,8 +408,13 @@ package final class Lane {
     }
 
     /// Records that the store has a final row for this delivery.
-    func gaveUp(_ event: LogPosition) {
-        if next.map({ $0 <= event }) ?? false || inFlight.contains(event) { givenUp.insert(event) }
+    /// - Returns: whether the lane has read the event, and does not make the delivery any more.
+    @discardableResult
+    func gaveUp(_ event: LogPosition) -> Bool {
+        let isUnread = next.map { $0 <= event } ?? (isOnDetour && event > position)
+        guard isUnread || inFlight.contains(event) else { return event <= position }
+        givenUp.insert(event)
+        return false
     }
 
     /// Whether the store may have a final row for a delivery that the lane has just made.

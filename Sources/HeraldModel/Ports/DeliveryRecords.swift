@@ -95,7 +95,8 @@ package struct WaitingDelivery: Equatable, Sendable {
     package let isNamed: Bool
     /// A consumer that had pulled it did not acknowledge it in time: it is handed out without others.
     package var isAlone = false
-    /// It was requested again before it was delivered once: later ones wait for it in the order of its lane.
+    /// It was requested again before it was delivered once: later ones wait for it in the order of its lane. If it has ended, the
+    /// lane has read its event, and does not deliver it any more.
     package var isFirst = false
     /// The event's subject. Not stored: read with the event, `nil` when a checkpoint is written.
     package let subject: String?

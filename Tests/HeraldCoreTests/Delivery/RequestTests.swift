@@ -261,7 +261,8 @@ struct RequestTests {
             .redeliver(
                 WaitingDelivery(delegate: 1, event: 2, attempts: 0, dueAt: 0, state: .retrying, isReplay: true)))
         bench.engine.receive(.drop(key))
-        #expect(bench.checkpoint()?.waiting.map(\.state) == [.dropped])
+        let rows = try #require(bench.checkpoint()).waiting
+        #expect(rows.map(\.state) == [.dropped] && rows.map(\.isFirst) == [false])
         bench.set(WebhookDelegate(1))
         bench.deliverAll()
         #expect(bench.delivered == 2)
@@ -283,6 +284,21 @@ struct RequestTests {
         }
         #expect(bench.delivered == 2)
         #expect(bench.checkpoint()?.ended == [DeliveryKey(delegate: 1, event: 2)])
+    }
+
+    @Test("a start makes no redelivery again that was given up after the lane had read its event")
+    func givenUpBehind() throws {
+        let again = WaitingDelivery(delegate: 1, event: 2, attempts: 0, dueAt: 0, state: .retrying, isReplay: true)
+        let bench = try EngineBench()
+        bench.set(
+            WebhookDelegate(1),
+            restored: .init(position: LanePosition(delegate: 1, cursor: 0, position: 0), waiting: [again]))
+        bench.publishAndTurn(2)
+        let lane = try #require(bench.engine.lane(1))
+        #expect(lane.next == nil && lane.position == 2)
+        bench.engine.receive(.drop(again.key))
+        let rows = try #require(bench.checkpoint()).waiting
+        #expect(rows.map(\.state) == [.dropped] && rows.map(\.isFirst) == [true])
     }
 
     @Test("an event does not wait for its own redelivery, which a start has left in the store")

@@ -131,6 +131,23 @@ struct ShardTests {
         #expect(bench.open(1) == [11])
     }
 
+    @Test("a delivery that was given up before its lane came by its event is delivered once the lane has made it")
+    func givenUpAhead() throws {
+        let bench = try EngineBench(settled: 3, backlog: 3)
+        let again = WaitingDelivery(delegate: 1, event: 3, attempts: 0, dueAt: 0, state: .retrying, isReplay: true)
+        let lane = DeliveryLoop.RestoredLane(delegate: WebhookDelegate(1), state: .init())
+        bench.engine.receive(.take(Shards(of: 1), from: 1, [lane]))
+        bench.engine.receive(.redeliver(again))
+        bench.engine.receive(.drop(again.key))
+        bench.turn()
+        while !bench.reads.isEmpty {
+            bench.answerReads()
+            bench.deliverAll()
+        }
+        #expect(bench.delivered == 2)
+        #expect(bench.checkpoint()?.ended == [again.key])
+    }
+
     @Test("a long way is made with pages of the log, in order, by those that have a row and those that have none")
     func long() throws {
         let (a, b) = try pair(maxRecentEvents: 200, windowEvents: 100)
