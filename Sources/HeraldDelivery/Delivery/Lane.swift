@@ -186,7 +186,7 @@ package final class Lane {
     /// Whether a replay leaves a delivery out: it has its own row, or the lane has yet to make it in its order.
     /// - Parameter offered: the last event that lanes without a position of their own were offered.
     func makesAnyway(_ sequence: LogPosition, offered: LogPosition) -> Bool {
-        rows[sequence] != nil || waiting.stored?.currents[sequence] != nil
+        rows[sequence] != nil || waiting.isFoundInStore(sequence)
             || ordering != .none && hasAhead(sequence, from: next ?? offered + 1)
     }
 

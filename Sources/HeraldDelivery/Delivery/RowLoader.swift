@@ -26,7 +26,7 @@ final class RowLoader: LoopPart {
                 continue
             }
             // The lane must find the row of an event that it has not read, or it would deliver the event by itself, too.
-            let unread = lane.next ?? .max
+            let unread = lane.next ?? lanes.detour(of: lane).map { $0.position + 1 } ?? .max
             let count = lane.waiting.leaveInStore(
                 ended: { ledger.pendingEnds(of: key) },
                 where: { $0 < unread && !ledger.isPending(DeliveryKey(delegate: key, event: $0)) })

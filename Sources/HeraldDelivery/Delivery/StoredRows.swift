@@ -24,6 +24,8 @@ package struct StoredRows {
     var horizon: Due?
     /// Deliveries that block their subject and are only in the store.
     var currents: [LogPosition: String] = [:]
+    /// Redeliveries that a start has left in the store, of events that the lane had not read.
+    var unread: Set<LogPosition> = []
     /// Subjects whose queue has to be loaded. `SubjectQueues` has the first event of each: one that leaves memory later may be earlier.
     var wanted: Set<ExactText> = []
     /// Deliveries that have ended, while the store may still have their rows.

@@ -32,6 +32,7 @@ extension WaitingDeliveries {
     mutating func begin(_ backlog: LaneBacklog) {
         var stored = StoredRows(horizon: .first, removed: Set(backlog.readAgain))
         stored.count = backlog.count - backlog.readAgain.count
+        stored.unread = Set(backlog.unread)
         for (subject, line) in backlog.lines {
             lines.begin(subject.text, stored: line.next)
             stored.currents[line.first] = subject.text
@@ -167,6 +168,13 @@ extension WaitingDeliveries {
         return first <= delivery.event && stored.currents[delivery.event] == nil && !hasEnded(delivery.event)
     }
 
+    /// Whether a delivery is only in the store, where the lane or a replay must find it: it blocks its subject, or a start has left it
+    /// there before the lane had read its event.
+    func isFoundInStore(_ event: LogPosition) -> Bool {
+        guard let stored else { return false }
+        return stored.currents[event] != nil || stored.unread.contains(event)
+    }
+
     /// Whether a delivery has ended although the store may have its row.
     func hasEnded(_ event: LogPosition) -> Bool { stored?.removed.contains(event) ?? false }
 
@@ -175,6 +183,7 @@ extension WaitingDeliveries {
             attempts: delivery.attempts, uncounted: delivery.uncounted, isReplay: delivery.isReplay,
             isNamed: delivery.isNamed, isFirst: !delivery.isReplay || delivery.isFirst, subject: delivery.subject,
             dueAt: delivery.dueAt)
+        stored?.unread.remove(delivery.event)
         stored?.count -= 1
     }
 
@@ -217,6 +226,7 @@ extension WaitingDeliveries {
     mutating func erased(_ events: Set<LogPosition>) {
         if stored == nil { return }
         stored?.removed.formUnion(events)
+        stored?.unread.subtract(events)
         endStored { events.contains($0) }
     }
 }

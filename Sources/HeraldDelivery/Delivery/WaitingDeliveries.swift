@@ -161,6 +161,7 @@ struct WaitingDeliveries {
             isReplay: delivery.isReplay, isNamed: delivery.isNamed,
             isFirst: known?.isFirst ?? false || !delivery.isReplay || delivery.isFirst, isOpen: known?.isOpen ?? false,
             subject: delivery.subject, dueAt: delivery.dueAt, isQueued: known?.isQueued ?? false)
+        stored?.unread.remove(event)
         if known?.isOpen == true || known?.isQueued == true { return nil }
         let wasCurrent = stored?.currents.removeValue(forKey: event) != nil
         if ordering == .subject, !isReordering, known == nil, !wasCurrent, let subject = delivery.subject {
@@ -173,8 +174,8 @@ struct WaitingDeliveries {
     /// Called when the lane reads an event. A replay may have given it a row before.
     /// - Returns: whether it has a row.
     mutating func adopt(_ event: LogPosition) -> Bool {
-        // A start may have left the row in the store. Its subject is taken by it: the event would wait for itself.
-        guard rows[event] != nil else { return stored?.currents[event] != nil }
+        // A start may have left the row in the store: the event would be delivered twice, or would wait for itself.
+        guard rows[event] != nil else { return isFoundInStore(event) }
         rows[event]?.isFirst = true
         return true
     }
@@ -205,6 +206,7 @@ struct WaitingDeliveries {
     /// - Returns: its row, if it had one.
     mutating func drop(_ event: LogPosition) -> Row? {
         stored?.removed.insert(event)
+        stored?.unread.remove(event)
         guard let row = rows.removeValue(forKey: event) else {
             stored?.count -= 1
             if let subject = stored?.currents.removeValue(forKey: event) { release(subject) }

@@ -15,25 +15,31 @@ package struct LaneBacklog: Sendable {
     package private(set) var lines: [ExactText: Line] = [:]
     /// Deliveries without an attempt whose events the lane reads again: see `WaitingDelivery.isReadAgain`.
     package private(set) var readAgain: [LogPosition] = []
+    /// Redeliveries beyond the position of the lane: it has to find them when it reads their events.
+    package private(set) var unread: [LogPosition] = []
 
     package init(count: Int) { self.count = count }
 
-    /// Reads all rows by their events, a page at a time, and keeps at most two positions of each subject.
-    /// - Parameter cursor: the last event before which the lane has read all.
-    mutating func readLines(
-        of delegate: DelegateKey, cursor: LogPosition, _ reader: any StoreReader
+    /// Reads rows by their events, a page at a time: all of them for the order of subjects, of each of which it keeps at most two
+    /// positions, otherwise those beyond the position of the lane.
+    /// - Parameter lane: the last event before which the lane has read all, and the position beyond which redeliveries are not
+    ///   decided.
+    mutating func read(
+        _ lane: LanePosition, _ ordering: WebhookSettings.Ordering, _ reader: any StoreReader
     ) throws(StoreError) {
-        var first: LogPosition? = .min
+        var first: LogPosition? = ordering == .subject ? .min : lane.position + 1
         while let next = first {
             let page = try reader.rows(
-                StoredRowsQuery(delegate: delegate, part: .events(next...(.max)), limit: Self.pageRows))
-            for row in page { add(row, cursor) }
+                StoredRowsQuery(delegate: lane.delegate, part: .events(next...(.max)), limit: Self.pageRows))
+            for row in page { add(row, lane, ordering) }
             first = page.count == Self.pageRows ? page.last.map { $0.event + 1 } : nil
         }
     }
 
-    private mutating func add(_ row: WaitingDelivery, _ cursor: LogPosition) {
-        if row.isReadAgain(cursor) { return readAgain.append(row.event) }
+    private mutating func add(_ row: WaitingDelivery, _ lane: LanePosition, _ ordering: WebhookSettings.Ordering) {
+        if row.event > lane.position, row.isReplay, !row.isFirst { unread.append(row.event) }
+        guard ordering == .subject else { return }
+        if row.isReadAgain(lane.cursor) { return readAgain.append(row.event) }
         guard let subject = row.subject.map(ExactText.init) else { return }
         if lines[subject] == nil {
             lines[subject] = Line(first: row.event)
@@ -60,13 +66,19 @@ extension EventStore {
         of shards: Shards, _ delegates: [WebhookDelegate], maxRows: Int
     ) throws(StoreError) -> LaneRecovery {
         var recovery = try recover(shards, maxRows: maxRows)
-        let ordered = delegates.filter { $0.settings.ordering == .subject && recovery.crowded[$0.key] != nil }
-        if ordered.isEmpty { return recovery }
-        let cursors = Dictionary(recovery.lanes.map { ($0.delegate, $0.cursor) }) { $1 }
+        // One with strict order reads nothing before all of its rows are loaded.
+        let crowded = delegates.filter {
+            recovery.crowded[$0.key] != nil && $0.settings.kind == .webhook && $0.settings.ordering != .strict
+        }
+        if crowded.isEmpty { return recovery }
+        let positions = Dictionary(recovery.lanes.map { ($0.delegate, $0) }) { $1 }
         let reader = try makeReader()
-        for delegate in ordered {
-            let cursor = cursors[delegate.key] ?? recovery.settled[delegate.key]
-            try recovery.crowded[delegate.key]?.readLines(of: delegate.key, cursor: cursor, reader)
+        for delegate in crowded {
+            let (key, ordering) = (delegate.key, delegate.settings.ordering)
+            // Of a lane at the position of its shard, all are decided.
+            let settled = LanePosition(delegate: key, cursor: recovery.settled[key], position: .max)
+            guard let lane = positions[key] ?? (ordering == .subject ? settled : nil) else { continue }
+            try recovery.crowded[key]?.read(lane, ordering, reader)
         }
         return recovery
     }

@@ -301,24 +301,31 @@ struct RequestTests {
         #expect(rows.map(\.state) == [.dropped] && rows.map(\.isFirst) == [true])
     }
 
-    @Test("an event does not wait for its own redelivery, which a start has left in the store")
-    func redeliveredInStore() throws {
+    /// A lane that begins with a redelivery of the first event, which it has not read, in the store.
+    private func benchOfStoredRedelivery(
+        _ ordering: WebhookSettings.Ordering, subject: String?
+    ) throws -> (EngineBench, WaitingDelivery) {
         let memory = MemoryStore()
         let again = WaitingDelivery(
-            delegate: 1, event: 1, attempts: 0, dueAt: 0, state: .retrying, isReplay: true, subject: "s")
+            delegate: 1, event: 1, attempts: 0, dueAt: 0, state: .retrying, isReplay: true, subject: subject)
         try memory.transaction { (transaction) throws(StoreError) in
-            try transaction.append([Event(id: "e1", subject: "s")])
+            try transaction.append([Event(id: "e1", subject: subject)])
             try transaction.setDelegate(WebhookDelegate(1))
             try transaction.redeliver([again])
         }
+        let lane = LanePosition(delegate: 1, cursor: 0, position: 0)
         var backlog = LaneBacklog(count: 1)
-        try backlog.readLines(of: 1, cursor: 0, memory.makeReader())
+        try backlog.read(lane, ordering, memory.makeReader())
         let bench = try EngineBench()
-        bench.set(
-            WebhookDelegate(1) { $0.ordering = .subject },
-            restored: .init(position: LanePosition(delegate: 1, cursor: 0, position: 0), backlog: backlog))
-        bench.publish(2, subject: "s")
+        bench.set(WebhookDelegate(1) { $0.ordering = ordering }, restored: .init(position: lane, backlog: backlog))
+        bench.publish(2, subject: subject)
         bench.advance(seconds: 10)
+        return (bench, again)
+    }
+
+    @Test("an event does not wait for its own redelivery, which a start has left in the store")
+    func redeliveredInStore() throws {
+        let (bench, again) = try benchOfStoredRedelivery(.subject, subject: "s")
         let lane = try #require(bench.engine.lane(1))
         #expect(lane.next == nil && bench.open(1).isEmpty)
         _ = bench.checkpoint()
@@ -328,6 +335,20 @@ struct RequestTests {
         bench.finish()
         bench.advance(seconds: 10)
         #expect(bench.open(1) == [2])
+    }
+
+    @Test("and is delivered once where nothing waits for it", arguments: [WebhookSettings.Ordering.none, .subject])
+    func redeliveredInStoreOnce(_ ordering: WebhookSettings.Ordering) throws {
+        let (bench, again) = try benchOfStoredRedelivery(ordering, subject: nil)
+        #expect(bench.open(1) == [2])
+        bench.finish()
+        _ = bench.checkpoint()
+        bench.engine.receive(.rows(1, .due(after: .min, event: .min), [again]))
+        bench.advance(seconds: 10)
+        #expect(bench.open(1) == [1])
+        bench.finish()
+        bench.advance(seconds: 10)
+        #expect(bench.open(1).isEmpty && bench.delivered == 2)
     }
 
     @Test("a row that is given up during the first attempt ends when this one succeeds")
