@@ -83,6 +83,8 @@ final class AttemptSettler: LoopPart {
                 callback.lane, key.event, attempts: row?.attempts ?? callback.attempts + 1,
                 uncounted: row?.uncounted ?? 1, dueAt: timers.wall, isReplay: isReplay, isNamed: isNamed)
         case .dropped(let attempts):
+            // Retention has ended the row of this retry, and may have removed the event since: nothing would remove another row.
+            if origin == .retry, key.event <= callback.lane.trimmed { return ledger.end(key) }
             ledger.giveUp(
                 key, of: callback.lane, attempts: attempts, .dropped, at: timers.wall, isReplay: callback.isReplay)
         }

@@ -63,6 +63,8 @@ package final class Lane {
     /// Events whose deliveries were given up although the lane still makes them: it had not read the event, or its first attempt was
     /// open.
     private var givenUp: Set<LogPosition> = []
+    /// Retention has ended the rows of all events up to this one, and removes these events.
+    private(set) var trimmed: LogPosition = 0
 
     /// - Parameters:
     ///   - next: the position to read from; `nil` if the lane's position is the router's.
@@ -269,7 +271,10 @@ package final class Lane {
 
     /// Called before retention removes all events up to this one.
     /// - Returns: whether the lane had not reached some of them.
-    func trim(through last: LogPosition) -> Bool { skip(0..<last + 1) }
+    func trim(through last: LogPosition) -> Bool {
+        trimmed = max(trimmed, last)
+        return skip(0..<last + 1)
+    }
 
     /// Passes positions that are no longer in the log.
     /// - Returns: whether the lane or its replay was about to read one of them.

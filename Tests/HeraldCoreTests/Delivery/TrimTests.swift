@@ -153,6 +153,19 @@ struct TrimTests {
         #expect(world.announced == ["herald.delivery.dropped"])
     }
 
+    @Test("a retry that was open when its event was removed leaves no row if it fails")
+    func openRetry() throws {
+        let bench = try EngineBench(WebhookDelegate(1), publishing: 1)
+        bench.finish(with: .failure)
+        bench.advance(seconds: 10)
+        #expect(bench.open(1) == [1])
+        #expect(bench.checkpoint()?.waiting.map(\.state) == [.retrying])
+        bench.engine.receive(.trim(through: 1, gone: [], .size))
+        bench.finish(with: .failure)
+        let last = try #require(bench.checkpoint())
+        #expect(last.waiting.isEmpty && last.ended == [DeliveryKey(delegate: 1, event: 1)])
+    }
+
     @Test("rows of removed events that are only in the store end and are counted")
     func storedRows() throws {
         let world = try World(waiting: 16)
