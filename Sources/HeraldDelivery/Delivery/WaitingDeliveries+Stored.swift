@@ -123,6 +123,10 @@ extension WaitingDeliveries {
             // After a change of the ordering there are no queues.
             guard lines.isStored(subject) else { break }
             var queued: [LogPosition] = []
+            // A replay may have queued one of them once more, behind all others: it must not come after later ones.
+            for event in found.map(\.event) where rows[event]?.isQueued == true {
+                if lines.remove(event, subject) { queued.append(event) }
+            }
             // An attempt of such a one was planned by its time.
             for delivery in new where stored?.currents[delivery.event] == nil {
                 add(delivery)

@@ -157,6 +157,31 @@ struct RecordTests {
         #expect(order == [2, 3, 4, 5, 6])
     }
 
+    @Test("a replay of a delivery that is queued in the store does not bring it behind later ones")
+    func replayedInStoredLine() throws {
+        var waiting = WaitingDeliveries(WebhookDelegate(1) { $0.ordering = .subject }, limit: 8)
+        for event: LogPosition in 1...20 { _ = waiting.mustWait(event, "a", isReplay: false) }
+        let left = waiting.leaveInStore { _ in true }
+        #expect(left == 19)
+        let waits = waiting.mustWait(2, "a", isReplay: true)
+        #expect(waits)
+        waiting.release("a")
+        let wanted = waiting.nextLoad()
+        let part = try #require(wanted)
+        let rows = (2...LogPosition(17)).map { event in
+            WaitingDelivery(delegate: 1, event: event, attempts: 0, dueAt: 0, state: .retrying, subject: "a")
+        }
+        _ = waiting.loaded(part, rows)
+        var order: [LogPosition] = []
+        while let retry = waiting.firstDue() {
+            order.append(retry.event)
+            waiting.started(retry.event)
+            waiting.remove(retry.event)
+            waiting.release("a")
+        }
+        #expect(order == Array(2...17))
+    }
+
     @Test("a load that was under way when the ordering changed is made again, with what was queued in the store")
     func outdatedLoad() throws {
         var waiting = WaitingDeliveries(WebhookDelegate(1) { $0.ordering = .subject }, limit: 8)
