@@ -109,7 +109,8 @@ extension SharedTransaction {
         let last = try head
         let lower = max(range.lowerBound, first)
         var upper = min(range.upperBound, last - 1, lower - 1 + min(LogPosition(limit), last))
-        if lower <= upper { upper = try removeWaiting(lower...upper, limit: limit) }
+        // With those before the log: an attempt that was open when its event was removed may have left a row.
+        if lower <= upper { upper = try removeWaiting((lower == first ? 0 : lower)...upper, limit: limit) }
         guard lower <= upper else { return RemovedEvents(count: 0, through: range.lowerBound - 1, first: first) }
         let count = try change(.log(.removeEvents), [lower, upper])
         let kept = try firstEvent()

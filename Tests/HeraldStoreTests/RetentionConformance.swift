@@ -83,6 +83,22 @@ struct RetentionConformance {
         #expect(try fixture.restart().first == 9)
     }
 
+    @Test("a row that was written after the removal of its event goes with the next one", arguments: StoreKind.allCases)
+    func rowsBeforeLog(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind, appending: (1...9).map { Event(id: "e\($0)") })
+        try fixture.set(WebhookDelegate(1))
+        #expect(try remove(fixture, through: 2) == 3)
+        try fixture.write {
+            $0.waiting = [1, 5].map { event in
+                WaitingDelivery(delegate: 1, event: event, attempts: 1, dueAt: 5, state: .dropped)
+            }
+        }
+        #expect(try remove(fixture, through: 3) == 4)
+        let reader = try fixture.store.makeReader()
+        #expect(try reader.waiting(event: 1).isEmpty)
+        #expect(try reader.waiting(event: 5).count == 1)
+    }
+
     @Test("marks show which events arrived before a time", arguments: StoreKind.allCases)
     func lastBefore(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind, appending: (1...9).map { Event(id: "e\($0)") })

@@ -37,6 +37,7 @@ extension MemoryContents {
         let lower = max(range.lowerBound, first)
         let upper = min(range.upperBound, head - 1, lower - 1 + min(LogPosition(limit), head))
         guard lower <= upper else { return RemovedEvents(count: 0, through: range.lowerBound - 1, first: first) }
+        let rows = (lower == first ? 0 : lower)...upper
         var count = 0
         for position in lower...upper {
             guard let event = event(position) else { continue }
@@ -48,7 +49,7 @@ extension MemoryContents {
         events.removeFirst(Int(kept - first))
         first = kept
         removed = removed.filter { $0 > kept }
-        waiting = waiting.filter { !(lower...upper).contains($0.key.event) }
+        waiting = waiting.filter { !rows.contains($0.key.event) }
         if let needed = marks.filter({ $0.sequence < kept }).map(\.sequence).max() {
             marks.removeAll { $0.sequence < needed }
         }
