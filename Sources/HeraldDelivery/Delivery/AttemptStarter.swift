@@ -26,8 +26,8 @@ final class AttemptStarter: LoopPart {
     private var callbacks: [OpenCallback?] = []
     private var freeTokens: [Int] = []
     private var slots: Slots
-    /// Lanes that wait until fewer slots are held, in order of arrival.
-    private var parked = RoundRobin()
+    /// Lanes that wait until fewer slots are held: receivers that respond late leave the next free one to another app.
+    private var parked = LanesByShare()
     private var openEvents: OpenEvents
     /// Lanes that wait until fewer bytes of events are in open requests.
     private var waitingForBytes = LanesByShare()
@@ -143,12 +143,12 @@ final class AttemptStarter: LoopPart {
 
     /// Makes the lane wait until fewer slots are held.
     private func park(_ lane: Lane) {
-        if parked.append(lane.index) { ledger.touched(lane) }
+        if parked.append(lane.index, of: lane.share) { ledger.touched(lane) }
     }
 
     /// Whether the lane waits until other requests have ended.
     func isParked(_ lane: Lane) -> Bool {
-        parked.contains(lane.index) || waitingForBytes.contains(lane.index, of: lane.share)
+        parked.contains(lane.index, of: lane.share) || waitingForBytes.contains(lane.index, of: lane.share)
     }
 
     private func hasBytes(_ event: Event, _ sequence: LogPosition, _ lane: Lane) -> Bool {
@@ -172,7 +172,7 @@ final class AttemptStarter: LoopPart {
     /// Queues as many parked lanes as there are free slots.
     private func leaveParking() {
         var room = slots.roomForAny
-        while room > 0, let lane = parked.next().flatMap(lanes.at) {
+        while room > 0, let lane = parked.take(1, ofShares: 1).first.flatMap(lanes.at) {
             ledger.touched(lane)
             let queued = line.count
             enqueue(lane)
@@ -195,7 +195,7 @@ final class AttemptStarter: LoopPart {
 
     /// Called when the lane has been removed.
     func forget(_ lane: Lane) {
-        parked.remove(lane.index)
+        parked.remove(lane.index, of: lane.share)
         waitingForBytes.remove(lane.index, of: lane.share)
         origins.forget(lane)
     }

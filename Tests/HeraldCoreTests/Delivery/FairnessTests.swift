@@ -214,6 +214,18 @@ struct FairnessTests {
         #expect(bench.open.map(\.delegate) == [2, 3, 4, 7])
     }
 
+    @Test("a slot that becomes free goes to another app, however many lanes of the first one wait")
+    func parkedBesideManyOfAnotherApp() throws {
+        let other = AppKey(rawValue: 7)
+        let bench = try parked(5, 6, 7)
+        bench.engine.set(WebhookDelegate(20, app: other) { $0.events = [.exact("new")] })
+        bench.publishAndTurn(1, type: "new", app: other)
+        #expect(bench.open.map(\.delegate) == [1, 2, 3, 4])
+        bench.finishAndTurn(1)
+        bench.finishAndTurn(2)
+        #expect(bench.open.map(\.delegate) == [3, 4, 5, 20])
+    }
+
     @Test("content filters that cost much delay no other delegate")
     func expensiveFilters() throws {
         let world = try World()
