@@ -45,7 +45,7 @@ final class LaneKeeper: LoopPart {
             let outage = lane.flow.breaker.outage
             if old.settings.url != delegate.settings.url { starter.leaveOrigin(lane) }
             lanes.change(lane, to: delegate)
-            if let outage { outageChanged(outage, lane.flow.breaker.outage) }
+            if let outage { outageChanged(outage, lane.flow.breaker.outage, of: delegate.app) }
             introduce(lane)
             return calls.changed(lane, from: old)
         }
@@ -99,7 +99,7 @@ final class LaneKeeper: LoopPart {
         let lane = Lane(
             delegate, next: restored.position.map { $0.cursor + 1 },
             position: restored.position?.position ?? routed(delegate.key), decided: restored.decided, now: now,
-            nextProbe: delegate.state.failingSince == nil ? now : reserveProbe(now),
+            nextProbe: delegate.state.failingSince == nil ? now : reserveProbe(now, of: delegate.app),
             outage: delegate.state.failingSince.map { max(0, timers.exactWall - $0) } ?? 0, maxWaiting: maxWaiting)
         for event in restored.givenUp { lane.gaveUp(event) }
         if let backlog = restored.backlog { lane.waiting.begin(backlog) }
@@ -153,7 +153,7 @@ final class LaneKeeper: LoopPart {
 
     private func remove(_ key: DelegateKey) {
         guard let lane = lanes.remove(key) else { return }
-        if let outage = lane.flow.breaker.outage { outageChanged(outage, nil) }
+        if let outage = lane.flow.breaker.outage { outageChanged(outage, nil, of: lane.delegate.app) }
         starter.forget(lane)
         calls.forget(key)
         leaseTimers[key] = nil
@@ -208,12 +208,12 @@ final class LaneKeeper: LoopPart {
     }
 
     /// Reserves the first time from `time` on at which another lane may be probed.
-    func reserveProbe(_ time: Int64) -> Int64 { probes.reserve(time, now: timers.now) }
+    func reserveProbe(_ time: Int64, of app: AppKey) -> Int64 { probes.reserve(time, of: app, now: timers.now) }
 
     /// Gives back the time of a probe that is not planned any more, and counts the open breakers.
     /// - Parameter new: `nil` if the outage has ended without an attempt.
-    private func outageChanged(_ old: Breaker.Outage, _ new: Breaker.Outage?) {
-        if new?.nextProbe != old.nextProbe { probes.release(old.nextProbe, now: timers.now) }
+    private func outageChanged(_ old: Breaker.Outage, _ new: Breaker.Outage?, of app: AppKey) {
+        if new?.nextProbe != old.nextProbe { probes.release(old.nextProbe, of: app, now: timers.now) }
         if new == nil { probes.openLanes -= 1 }
     }
 
@@ -230,7 +230,7 @@ final class LaneKeeper: LoopPart {
     func endOutageOfIdle(_ lane: Lane) {
         guard let outage = lane.flow.breaker.outage, lane.isIdle, !lane.isRemoved else { return }
         lane.flow.forget()
-        outageChanged(outage, nil)
+        outageChanged(outage, nil, of: lane.delegate.app)
         ledger.record(lane.key, .recovered)
         ledger.touched(lane)
     }

@@ -178,13 +178,24 @@ struct BreakerTests {
     func calendar() {
         var calendar = ProbeCalendar()
         var seconds: [Int64: Int] = [:]
-        for _ in 1...25 { seconds[calendar.reserve(5 * second + 7, now: 0) / second, default: 0] += 1 }
+        for _ in 1...25 { seconds[calendar.reserve(5 * second + 7, of: .default, now: 0) / second, default: 0] += 1 }
         #expect(seconds == [5: 10, 6: 10, 7: 5])
         calendar.openLanes = 900
-        for _ in 1...25 { seconds[calendar.reserve(5 * second, now: 0) / second, default: 0] += 1 }
+        for _ in 1...25 { seconds[calendar.reserve(5 * second, of: .default, now: 0) / second, default: 0] += 1 }
         #expect(seconds == [5: 30, 6: 15, 7: 5])
         // What has passed is forgotten.
-        for time in 0..<10_000 { _ = calendar.reserve(Int64(time) * second, now: Int64(time) * second) }
+        for time in 0..<10_000 { _ = calendar.reserve(Int64(time) * second, of: .default, now: Int64(time) * second) }
+    }
+
+    @Test("an app with many open lanes postpones no first probe of another one")
+    func calendarOfApps() {
+        let other = AppKey(rawValue: 7)
+        var calendar = ProbeCalendar()
+        for _ in 1...100 { _ = calendar.reserve(5 * second, of: .default, now: 0) }
+        #expect(calendar.reserve(5 * second, of: other, now: 0) == 5 * second)
+        #expect(calendar.reserve(5 * second, of: other, now: 0) == 6 * second)
+        calendar.release(5 * second, of: other, now: 0)
+        #expect(calendar.reserve(5 * second, of: other, now: 0) == 5 * second)
     }
 
     @Test("a time that is given back is free again, unless it has passed")
@@ -192,21 +203,21 @@ struct BreakerTests {
         var calendar = ProbeCalendar()
         // A lane that forgets its outage again and again takes no time from the others.
         for _ in 1...100 {
-            let time = calendar.reserve(5 * second, now: 0)
+            let time = calendar.reserve(5 * second, of: .default, now: 0)
             #expect(time == 5 * second)
-            calendar.release(time, now: 0)
+            calendar.release(time, of: .default, now: 0)
         }
-        for _ in 1...10 { #expect(calendar.reserve(5 * second, now: 0) == 5 * second) }
-        calendar.release(5 * second, now: 5 * second)
-        calendar.release(0, now: 0)
-        #expect(calendar.reserve(5 * second, now: 0) == 6 * second)
+        for _ in 1...10 { #expect(calendar.reserve(5 * second, of: .default, now: 0) == 5 * second) }
+        calendar.release(5 * second, of: .default, now: 5 * second)
+        calendar.release(0, of: .default, now: 0)
+        #expect(calendar.reserve(5 * second, of: .default, now: 0) == 6 * second)
     }
 
     @Test("a probe is postponed by one minute at most")
     func calendarBound() {
         var calendar = ProbeCalendar()
-        for _ in 1...600 { #expect(calendar.reserve(5 * second, now: 0) < 65 * second) }
-        for _ in 1...50 { #expect(calendar.reserve(5 * second, now: 0) == 65 * second) }
-        #expect(calendar.reserve(4 * second, now: 0) == 4 * second)
+        for _ in 1...600 { #expect(calendar.reserve(5 * second, of: .default, now: 0) < 65 * second) }
+        for _ in 1...50 { #expect(calendar.reserve(5 * second, of: .default, now: 0) == 65 * second) }
+        #expect(calendar.reserve(4 * second, of: .default, now: 0) == 4 * second)
     }
 }
