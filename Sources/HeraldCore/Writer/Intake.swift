@@ -23,6 +23,15 @@ final class Intake: Sendable {
             }
         }
 
+        /// The app whose request it is; `nil` if it is none.
+        var app: AppKey? {
+            switch self {
+            case .publish(let publication): publication.app
+            case .checkpoint: nil
+            case .command(let command): (command as? any RequestCommand)?.app
+            }
+        }
+
         /// The bytes of the attempts that it records.
         var attemptBytes: Int {
             guard case .checkpoint(let checkpoint, _) = self else { return 0 }
@@ -66,7 +75,7 @@ final class Intake: Sendable {
         var isTurnOfStep = false
         var events = 0
         var bytes = 0
-        /// The part of the publications of each app.
+        /// The part of the requests of each app.
         var parts = IntakeParts()
         var refusals = 0
         /// The types of waiting commands of which one at a time is enough.
@@ -99,7 +108,7 @@ final class Intake: Sendable {
             }
             isTurnOfStep = false
             switch type(of: step).admission {
-            case .bounded: events -= 1
+            case .bounded: count(.command(step), events: -1, bytes: 0)
             case .always: break
             case .single: singles.remove(ObjectIdentifier(type(of: step)))
             }
@@ -125,11 +134,10 @@ final class Intake: Sendable {
         }
 
         /// Whether there is room beyond the limits, in the quarter that is kept for apps of which little waits: so one app
-        /// that publishes more than the disk takes leaves room for the others.
-        func hasReserve(for submission: Submission, maxEvents: Int, maxBytes: Int) -> Bool {
-            guard case .publish(let publication) = submission else { return false }
-            let own = parts[publication.app]
-            let (events, bytes) = (publication.drafts.count, publication.bytes)
+        /// that publishes more than the disk takes leaves room for the requests of others.
+        func hasReserve(_ submission: Submission, _ events: Int, _ bytes: Int, maxEvents: Int, maxBytes: Int) -> Bool {
+            guard let app = submission.app else { return false }
+            let own = parts[app]
             return own.events + events <= maxEvents / 8 && own.bytes + bytes <= maxBytes / 8
                 && self.events + events <= maxEvents + maxEvents / 4 && self.bytes + bytes <= maxBytes + maxBytes / 4
         }
@@ -137,7 +145,7 @@ final class Intake: Sendable {
         mutating func count(_ submission: Submission, events: Int, bytes: Int) {
             self.events += events
             self.bytes += bytes
-            if case .publish(let publication) = submission { parts[publication.app] += (events, bytes) }
+            if let app = submission.app { parts[app] += (events, bytes) }
         }
 
         /// Whether the writer is to take the submissions.
@@ -231,7 +239,7 @@ final class Intake: Sendable {
             let hasRoom =
                 queue.line.isEmpty && queue.hasRoom(events, bytes, maxEvents: maxEvents, maxBytes: maxBytes)
             if !hasRoom, waiting == nil,
-                !queue.hasReserve(for: submission, maxEvents: maxEvents, maxBytes: maxBytes)
+                !queue.hasReserve(submission, events, bytes, maxEvents: maxEvents, maxBytes: maxBytes)
             {
                 queue.refusals += 1
                 return (.busy, false)
@@ -394,7 +402,9 @@ final class Intake: Sendable {
             case .command(let command):
                 count += 1
                 switch type(of: command).admission {
-                case .bounded: events += 1
+                case .bounded:
+                    events += 1
+                    if let app = submission.app { queue.parts[app] -= (1, 0) }
                 case .always: break
                 case .single: queue.singles.remove(ObjectIdentifier(type(of: command)))
                 }

@@ -1,8 +1,8 @@
 import HeraldModel
 
-/// How many events, and bytes of them, of each app wait for the writer.
+/// How many events and commands, and bytes of the events, of each app wait for the writer.
 ///
-/// Apps whose keys end with the same bits are counted together, so that a publication costs two additions and no search.
+/// Apps whose keys end with the same bits are counted together, so that a request costs two additions and no search.
 struct IntakeParts {
     struct Part {
         var events = 0

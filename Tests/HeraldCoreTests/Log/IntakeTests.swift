@@ -87,6 +87,22 @@ struct IntakeTests {
         for _ in 0..<10 { #expect(intake.submit(publication(of: modest)) == nil) }
     }
 
+    @Test("an app that fills the queue leaves room for what other apps change")
+    func reserveOfCommands() throws {
+        let intake = try Intake(maxEvents: 80)
+        func change(_ app: Int64) -> HubError? {
+            intake.submit(PendingWrite(app: AppKey(rawValue: app), id: "evt_1", action: .cancel) { _ in })
+        }
+        for _ in 1...2 {
+            for _ in 0..<80 { #expect(intake.submit(publication()) == nil) }
+            #expect(change(AppKey.default.rawValue) != nil)
+            for _ in 0..<10 { #expect(change(2) == nil) }
+            #expect(change(2) != nil)
+            // What the writer has taken counts no more.
+            while intake.depth.events > 0 { #expect(intake.take()?.isEmpty == false) }
+        }
+    }
+
     @Test("the writer is woken by the end of a round, and not before")
     func woken() async {
         let intake = intake
