@@ -29,6 +29,8 @@ final class AttemptStarter: LoopPart {
     /// Lanes that wait until fewer slots are held: receivers that respond late leave the next free one to another app.
     private var parked = LanesByShare()
     private var openEvents: OpenEvents
+    /// The open calls outside the lanes, at most a quarter of the slots: receivers that hang leave the rest to deliveries.
+    private var calls: Shares<AppKey>
     /// Lanes that wait until fewer bytes of events are in open requests.
     private var waitingForBytes = LanesByShare()
     private let origins: OriginQueues
@@ -50,6 +52,7 @@ final class AttemptStarter: LoopPart {
         self.permit = permit
         self.tracer = tracer
         slots = Slots(capacity: sender.capacity)
+        calls = Shares(slots: max(1, sender.capacity / 4), factor: 3)
         openEvents = OpenEvents(maxBytes: limits.openBytes)
         origins = OriginQueues(loop)
         super.init(loop)
@@ -61,9 +64,12 @@ final class AttemptStarter: LoopPart {
 
     /// Number of open requests.
     var open: Int { slots.open }
+    private var mayOpen: Bool { !isStopping && !slots.isFull && isPermitted }
     /// Whether a call outside the lanes may be made.
-    var mayCall: Bool { !isStopping && !slots.isFull && isPermitted }
-    func mayCall(with event: Event) -> Bool { mayCall && openEvents.hasRoom(event, 0, isProven: false) }
+    func mayCall(_ lane: Lane) -> Bool {
+        mayOpen && calls.total < max(1, slots.capacity / 4) && calls.excess(of: lane.delegate.app, others: 1) == 0
+    }
+    func hasBytes(_ event: Event) -> Bool { openEvents.hasRoom(event, 0, isProven: false) }
     /// By the clock itself: the process may have stood still since the turn began.
     private var isPermitted: Bool { !permit.isLimited || permit.allows(timers.exactNow) }
 
@@ -71,7 +77,7 @@ final class AttemptStarter: LoopPart {
     private var slept: Int64 { sender.slept(asOf: now) }
     private var line: FairScheduler { lanes.scheduler }
 
-    private var hasRoom: Bool { startsLeft > 0 && mayCall && !slots.isBusy && !ledger.isFull }
+    private var hasRoom: Bool { startsLeft > 0 && mayOpen && !slots.isBusy && !ledger.isFull }
 
     /// Whether a lane that is caught up may start an attempt: there is a slot for every queued lane as well, and either
     /// room for all of them now, or it alternates with them. So an event for one delegate does not wait until an earlier
@@ -416,6 +422,7 @@ final class AttemptStarter: LoopPart {
         // A call outside the lanes gives no evidence about the receiver, so it counts as unproven.
         let isProven = callback.start != nil && isProven(lane)
         if !isProven { lane.flow.held += 1 }
+        if callback.start == nil { calls.add(lane.delegate.app) }
         startsLeft -= 1
         slots.start(token, isProven: isProven, now: now, slept: slept)
         sender.start(
@@ -431,6 +438,7 @@ final class AttemptStarter: LoopPart {
         callbacks[token] = nil
         freeTokens.append(token)
         line.ended(callback.lane.share)
+        if callback.start == nil { calls.remove(callback.lane.delegate.app) }
         if openEvents.closed(callback.event, callback.sequence) { leaveWaitForBytes() }
         let (isHeld, isLate) = slots.end(token)
         if isHeld { callback.lane.flow.held -= 1 }

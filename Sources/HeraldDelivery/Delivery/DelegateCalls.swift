@@ -32,9 +32,9 @@ final class DelegateCalls: LoopPart {
     ///   - event: `nil` for one of the type `herald.test`.
     ///   - answer: called once; with `nil` if the delegate does not exist, too many requests are open, or Herald stops.
     func test(_ lane: Lane?, _ event: Event?, _ answer: @escaping (CallbackOutcome?) -> Void) {
-        guard let lane, starter.mayCall else { return answer(nil) }
+        guard let lane, starter.mayCall(lane) else { return answer(nil) }
         if let event {
-            guard starter.mayCall(with: event) else { return answer(nil) }
+            guard starter.hasBytes(event) else { return answer(nil) }
             return open(lane, event, .test(answer), .test)
         }
         var json = JSONWriter()
@@ -92,7 +92,7 @@ final class DelegateCalls: LoopPart {
     private func verify(_ lane: Lane) {
         let delegate = lane.delegate
         guard delegate.status == .pendingVerification else { return }
-        guard starter.mayCall else { return verify(lane, at: timers.now + LoopTimers.pause) }
+        guard starter.mayCall(lane) else { return verify(lane, at: timers.now + LoopTimers.pause) }
         verifications[lane.key, default: Verification()].due = nil
         switch delegate.settings.verification {
         case .none: break

@@ -296,4 +296,22 @@ struct LeaseAndConsentTests {
         bench.engine.receive(.test(WebhookDelegate(1)) { answers.record($0 == nil) })
         #expect(answers.items == [true, true])
     }
+
+    @Test("test calls take a quarter of the slots, and those of one app leave room for those of another")
+    func manyTestCalls() throws {
+        let (one, other) = (WebhookDelegate(1), WebhookDelegate(2, app: AppKey(rawValue: 7)))
+        let bench = try EngineBench(one, other, capacity: 16)
+        let answers = Recorder<Bool>()
+        func call(_ delegate: WebhookDelegate) {
+            bench.engine.receive(.test(delegate) { answers.record($0 == nil) })
+        }
+        for _ in 1...4 { call(one) }
+        #expect(answers.items == [true] && bench.sender.open.count == 3)
+        for _ in 1...2 { call(other) }
+        #expect(answers.items == [true, true] && bench.sender.open.count == 4)
+        for callback in bench.sender.open { bench.sender.finish(callback.token, .success) }
+        bench.sender.poll(nanoseconds: 0) { bench.engine.finished($0, $1) }
+        for _ in 1...3 { call(one) }
+        #expect(answers.items.count { $0 } == 2 && bench.sender.open.count == 3)
+    }
 }
