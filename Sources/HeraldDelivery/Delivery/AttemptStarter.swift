@@ -26,7 +26,8 @@ final class AttemptStarter: LoopPart {
     private var callbacks: [OpenCallback?] = []
     private var freeTokens: [Int] = []
     private var slots: Slots
-    /// Lanes that wait until fewer slots are held: receivers that respond late leave the next free one to another app.
+    /// Lanes that wait until fewer slots are held: receivers that respond late leave the next free one to another app. Lanes that
+    /// are caught up do not overtake them.
     private var parked = LanesByShare()
     private var openEvents: OpenEvents
     /// The open calls outside the lanes, at most a quarter of the slots: receivers that hang leave the rest to deliveries.
@@ -216,7 +217,7 @@ final class AttemptStarter: LoopPart {
             return withdraw(sequence, lane)
         }
         if !lane.hasDueRetry, lane.mayStart(now: now), lane.mayTakeNewEvent, hasRoomBesidesLine(lane),
-            mayHaveSlot(lane),
+            parked.isEmpty || lane.flow.mayTakeReserve, mayHaveSlot(lane),
             !slots.isBusyWithUnproven || isProven(lane), hasBytes(event, sequence, lane), origins.mayStart(lane)
         {
             if !line.isEmpty { mayOvertake = false }

@@ -4,6 +4,8 @@ struct LanesByShare {
     /// The apps with lanes.
     private var turns = RoundRobin()
 
+    var isEmpty: Bool { turns.isEmpty }
+
     func contains(_ lane: Int, of share: Int) -> Bool { queues[share]?.contains(lane) ?? false }
 
     /// - Returns: whether the lane did not wait yet.

@@ -226,6 +226,18 @@ struct FairnessTests {
         #expect(bench.open.map(\.delegate) == [3, 4, 5, 20])
     }
 
+    @Test("a new event of a lane that is caught up does not overtake a lane of another app that waits for a slot")
+    func parkedBesideNewEvents() throws {
+        let other = AppKey(rawValue: 7)
+        let bench = try parked()
+        bench.engine.set(WebhookDelegate(20, app: other) { $0.events = [.exact("new")] })
+        bench.publishAndTurn(1, type: "new", app: other)
+        bench.engine.set(WebhookDelegate(30, start: LogPosition(bench.log.count)) { $0.events = [.exact("late")] })
+        bench.finish(1)
+        bench.publishAndTurn(1, type: "late")
+        #expect(bench.open.map(\.delegate) == [2, 3, 4, 20])
+    }
+
     @Test("content filters that cost much delay no other delegate")
     func expensiveFilters() throws {
         let world = try World()
