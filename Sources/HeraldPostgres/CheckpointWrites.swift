@@ -174,10 +174,12 @@ enum CheckpointWrites {
     }
     private static let setWaiting = Statement(setWaiting("0") + " WHERE waiting.request <= $8")
     private static let redeliver = Statement(setWaiting("$8::bigint") + ", request = excluded.request")
+    /// A delivery may have succeeded just before it was cancelled: its loop, which has no row any more, does not end it again.
     private static let endWaiting = Statement(
         """
         DELETE FROM waiting w USING unnest($1::bigint[], $2::bigint[]) AS u(delegate, event)
-        WHERE w.delegate = u.delegate AND w.event = u.event AND w.request <= $3
+        WHERE w.delegate = u.delegate AND w.event = u.event
+            AND (w.request <= $3 OR w.state = \(WaitingDelivery.State.dropped.rawValue))
         """)
     private static let setLanes = Statement(
         """

@@ -145,7 +145,8 @@ package struct MemoryContents {
             let key = DeliveryKey(delegate: delivery.delegate, event: delivery.event)
             if requests[key, default: 0] <= checkpoint.known { waiting[key] = delivery }
         }
-        for key in checkpoint.ended where requests[key, default: 0] <= checkpoint.known {
+        for key in checkpoint.ended
+        where requests[key, default: 0] <= checkpoint.known || waiting[key]?.state == .dropped {
             waiting[key] = nil
             requests[key] = nil
         }
