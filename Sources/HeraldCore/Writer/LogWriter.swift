@@ -257,10 +257,11 @@ package final class LogWriter: Sendable {
         var wasCommitted = false
         var outdated = 0
         while true {
-            /// The index of the submission that is being performed.
+            /// The index of the submission that is being performed. A store may run the body again.
             var current: Int?
             do {
                 let commit = try store.transaction(kind) { transaction throws(StoreError) in
+                    current = nil
                     if kind == .deciding {
                         // Decisions depend on memory, and from here on no other process changes the store.
                         let hasFound = try following(&state) { cluster, reader, apply throws(StoreError) in
