@@ -47,7 +47,7 @@ extension DatabaseRisk {
 }
 
 extension Writer {
-    /// The holder of the lock that gives events their order; `nil` if it is unknown.
+    /// The holder of the lock that gives events their order, or of the one that keeps out who records progress; `nil` if it is unknown.
     func holderOfLock() -> String? {
         guard let row = try? run(Request(Self.holder)).first else { return nil }
         return "the role \(row.text(0)), process \(row.integer(1))" + (row.text(2).isEmpty ? "" : ", \(row.text(2))")
@@ -58,6 +58,7 @@ extension Writer {
         SELECT coalesce(usename::text, '?'), pid::bigint, coalesce(application_name, '')
         FROM pg_locks JOIN pg_stat_activity USING (pid)
         WHERE locktype = 'advisory' AND objsubid = 1 AND granted AND pid <> pg_backend_pid()
-            AND classid = \(Schema.orderLock >> 32) AND objid = \(Schema.orderLock & 0xffff_ffff)
+            AND classid = \(Schema.orderLock >> 32) AND (objid = \(Schema.orderLock & 0xffff_ffff)
+                OR objid = \(Schema.progressLock & 0xffff_ffff) AND mode = 'ExclusiveLock')
         """)
 }

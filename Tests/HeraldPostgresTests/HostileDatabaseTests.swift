@@ -283,21 +283,28 @@ struct HostileDatabaseTests {
         try database.sql("DROP ROLE \(name)")
     }
 
-    @Test("the holder of the lock of the log is reported")
-    func holder() throws {
+    @Test(
+        "the holder of a lock of the log is reported",
+        arguments: [(Schema.orderLock, TransactionKind.deciding), (Schema.progressLock, TransactionKind.recording)])
+    func holder(lock: Int64, kind: TransactionKind) throws {
         let store = try database.open()
         let (isHeld, isOver) = (Flag(), Flag())
         RawHTTP.start {
             let other = try? Database(url: database.url).open(.log)
             _ = try? other?.run(
-                Request(Statement("SELECT pg_advisory_lock(\(Schema.orderLock))")), seconds: 60)
+                Request(Statement("SELECT pg_advisory_lock(\(lock))")), seconds: 60)
             isHeld.set()
             try? blockUntil("the test is over") { isOver.isSet }
             other?.close()
         }
         defer { isOver.set() }
         try blockUntil("the lock is held") { isHeld.isSet }
-        let text = failure { try store.append("a", kind: .deciding) }?.description ?? "it was written without the lock"
+        var checkpoint = Checkpoint()
+        checkpoint.caughtUp = [1]
+        let thrown = failure {
+            try store.transaction(kind) { transaction throws(StoreError) in try transaction.write(checkpoint) }
+        }
+        let text = thrown?.description ?? "it was written without the lock"
         #expect(text.hasPrefix("The store can't be reached") && text.contains("the role herald, process"), "\(text)")
     }
 
