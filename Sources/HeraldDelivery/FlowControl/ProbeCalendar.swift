@@ -2,8 +2,8 @@ import HeraldModel
 
 /// The probes of one loop, spread over time. Pure; times are monotonic nanoseconds.
 ///
-/// An app may have one probe in each second, however many other apps have: an app with many lanes whose breakers open together does
-/// not postpone the first probes of others.
+/// A second has room for as many probes again that are the only ones of their app: an app with many lanes whose breakers open
+/// together does not postpone the first probes of others. A thousand apps with one lane each make at most twice as many probes.
 struct ProbeCalendar {
     private static let second: Int64 = 1_000_000_000
     private static let fewest = 10
@@ -35,7 +35,9 @@ struct ProbeCalendar {
         let limit = max(Self.fewest, openLanes / Self.lanesPerProbe)
         let latest = time + Breaker.longestPause
         var time = time
-        while time < latest, planned[time / Self.second, default: 0] >= limit, ofApps[Self.place(time, app)] != nil {
+        while time < latest {
+            let count = planned[time / Self.second, default: 0]
+            if count < limit || count < 2 * limit && ofApps[Self.place(time, app)] == nil { break }
             time += Self.second
         }
         planned[time / Self.second, default: 0] += 1

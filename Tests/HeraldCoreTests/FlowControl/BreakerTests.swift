@@ -196,6 +196,11 @@ struct BreakerTests {
         #expect(calendar.reserve(5 * second, of: other, now: 0) == 6 * second)
         calendar.release(5 * second, of: other, now: 0)
         #expect(calendar.reserve(5 * second, of: other, now: 0) == 5 * second)
+        // Many apps make no more than twice as many probes in a second.
+        for app: Int64 in 8...16 {
+            #expect(calendar.reserve(5 * second, of: AppKey(rawValue: app), now: 0) == 5 * second)
+        }
+        #expect(calendar.reserve(5 * second, of: AppKey(rawValue: 17), now: 0) == 6 * second)
     }
 
     @Test("a time that is given back is free again, unless it has passed")
