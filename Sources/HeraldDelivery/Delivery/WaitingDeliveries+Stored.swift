@@ -217,6 +217,7 @@ extension WaitingDeliveries {
     /// - Parameter last: there are no others up to this event.
     mutating func ended(_ events: [LogPosition], through last: LogPosition) {
         stored?.removed.formUnion(events)
+        stored?.unread.subtract(events)
         stored?.count -= events.count
         if let end = stored?.ended, last < end {
             stored?.endsFrom = last + 1
