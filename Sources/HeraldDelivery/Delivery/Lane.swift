@@ -273,6 +273,7 @@ package final class Lane {
     /// - Returns: whether the lane had not reached some of them.
     func trim(through last: LogPosition) -> Bool {
         trimmed = max(trimmed, last)
+        if !givenUp.isEmpty { givenUp = givenUp.filter { $0 > last } }
         return skip(0..<last + 1)
     }
 

@@ -166,6 +166,15 @@ struct TrimTests {
         #expect(last.waiting.isEmpty && last.ended == [DeliveryKey(delegate: 1, event: 1)])
     }
 
+    @Test("a lane forgets what it gave up of events that retention removes")
+    func givenUp() {
+        let lane = Lane(WebhookDelegate(1), next: 1, position: 0)
+        for event: LogPosition in 2...3 { lane.gaveUp(event) }
+        let hasMoved = lane.trim(through: 2)
+        let (removed, kept) = (lane.takeGivenUp(2), lane.takeGivenUp(3))
+        #expect(hasMoved && !removed && kept)
+    }
+
     @Test("rows of removed events that are only in the store end and are counted")
     func storedRows() throws {
         let world = try World(waiting: 16)
