@@ -29,7 +29,7 @@ final class AttemptSettler: LoopPart {
             sequence: callback.sequence, origin: origin, subject: callback.event.subject, type: callback.event.type,
             attempts: callback.attempts, outcome: outcome, start: start, now: timers.now, wall: timers.wall,
             random: outcome.isSuccess ? 0 : random(),
-            reserve: { [keeper] in keeper.reserveProbe($0, of: lane.delegate.app) })
+            reserve: { [keeper] in keeper.reserveProbe($0, of: $1) })
         let isOutdated = lane.flow.isOutdated(start)
         if let window = start.originWindow, !isOutdated, outcome.isEvidence, outcome.meaning.isAnswer, !start.isRefused
         {

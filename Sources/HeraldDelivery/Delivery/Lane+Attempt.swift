@@ -58,8 +58,8 @@ extension Lane {
         let wall: Int64
         /// In the range 0..<1, for the jitter.
         let random: Double
-        /// Reserves a time for a probe; see `ProbeCalendar`.
-        var reserve: (Int64) -> Int64 = { $0 }
+        /// Reserves a time for a probe of an app; see `ProbeCalendar`.
+        var reserve: (Int64, AppKey) -> Int64 = { time, _ in time }
     }
 
     /// Decides what becomes of a delivery whose attempt has failed.

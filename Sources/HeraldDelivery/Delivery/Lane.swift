@@ -392,7 +392,7 @@ package final class Lane {
         }
         let change = flow.failed(
             end.start, end.sequence, type: end.type, isAlone: ordering == .strict, end.outcome, limits, now: end.now,
-            wall: end.wall, random: end.random, reserve: end.reserve)
+            wall: end.wall, random: end.random, reserve: { end.reserve($0, delegate.app) })
         if change == .opened { turns.opened() }
         return (settlement(ofFailure: end, change), change)
     }

@@ -10,6 +10,9 @@ struct OnDemand<Value: Beginning> {
 
     init() {}
 
+    /// Whether it was not changed. Unlike reading the value, this allocates nothing.
+    var isUnchanged: Bool { box == nil }
+
     var wrappedValue: Value {
         _read {
             if let box { yield box.value } else { yield Value.beginning }

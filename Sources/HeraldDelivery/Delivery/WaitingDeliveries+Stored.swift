@@ -175,7 +175,7 @@ extension WaitingDeliveries {
     /// Whether a delivery is only in the store, where the lane or a replay must find it: it blocks its subject, or a start has left it
     /// there before the lane had read its event.
     func isFoundInStore(_ event: LogPosition) -> Bool {
-        guard let stored else { return false }
+        guard !hasAll, let stored else { return false }
         return stored.currents[event] != nil || stored.unread.contains(event)
     }
 

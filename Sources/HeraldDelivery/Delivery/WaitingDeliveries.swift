@@ -60,6 +60,8 @@ struct WaitingDeliveries {
     var isFull: Bool { rows.count >= limit || lines.count >= Self.maxSubjects }
     /// Rows are to be left in the store, or to be loaded from it.
     var isCrowded: Bool { rows.count > limit / 2 || stored != nil }
+    /// Whether nothing is only in the store.
+    var hasAll: Bool { _stored.isUnchanged }
     /// The subject with the longest queue.
     var blockedSubject: String? { lines.longest }
     /// Number of deliveries that wait, in memory and only in the store. Approximate while there are some in the store.
