@@ -1,6 +1,6 @@
 // Functions of Swift's runtime that compiled code calls for `unowned` and `weak` references, and that Swift cannot call by name:
-// `stdlib/public/SwiftShims/swift/Runtime/HeapObject.h` and `docs/Runtime.md` in the repository of Swift. They belong to its stable
-// ABI. An object is given by its address.
+// `include/swift/Runtime/HeapObject.h` and `docs/Runtime.md` in the repository of Swift. They are exported symbols of its ABI. An object
+// is given by its address.
 #ifndef DELEGATION_REFERENCES_H
 #define DELEGATION_REFERENCES_H
 

@@ -2,8 +2,9 @@ public import Synchronization
 
 /// A member of a collection of delegates: a ``WeakMember`` or a ``StrongMember``.
 ///
-/// `@unchecked Sendable` is correct because only the atomic address changes, and a ``WeakReference`` is loaded atomically.
-/// The delegate is used where the collection promises it: on the caller's thread or on the actor of its lane.
+/// `@unchecked Sendable` is correct because only the atomic address changes: a ``WeakReference`` is constant, and the
+/// runtime counts atomically. The delegate is used where the collection promises it: on the caller's thread or on the
+/// actor of its lane.
 @usableFromInline
 class Member: @unchecked Sendable {
     /// The address of the object, which identifies the member in its collection; zero after its removal, so that rounds

@@ -3,9 +3,9 @@
 
     /// A reference that does not keep its object alive.
     ///
-    /// A `weak` variable gives its object a table beside it, and counts in 16 bytes: two atomic operations to load it, and two to
-    /// release it. This reference keeps the object's memory, but not what the object refers to, as `unowned` does. Both count in
-    /// the object then: one atomic operation each. `unowned` itself would stop the program if the object was released.
+    /// A `weak` variable counts in a table beside its object: two atomic operations load the object, and two release it. This
+    /// reference keeps the memory of the object, as `unowned` does, but not what the object refers to. So the count is in the
+    /// object: one operation loads it, and one releases it. `unowned` itself stops the program if the object was released.
     @usableFromInline
     struct WeakReference: ~Copyable {
         private let object: UnsafeMutableRawPointer

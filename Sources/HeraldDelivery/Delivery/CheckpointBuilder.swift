@@ -168,8 +168,7 @@ struct CheckpointBuilder {
     }
 
     /// Makes a partial checkpoint of the oldest attempts, and of the rows of their deliveries, if there are too many to write at
-    /// once. They may be on disk before the lane positions that include them, so a restart searches for outcomes beyond
-    /// those positions.
+    /// once. They may be on disk before the positions of their lanes: a restart searches for outcomes beyond them.
     /// - Returns: `nil` if the checkpoint must be whole (`take`).
     mutating func takePart() -> Checkpoint? {
         // If nothing was published since the last checkpoint, no publisher waits for the writer, and one commit is
