@@ -53,6 +53,13 @@ extension Option {
         return file
     }
 
+    /// Refuses a file with a key that cannot be read, or that other users may read.
+    static func checkSecrecy(of file: String) throws(Disallowed) {
+        _ = try readable(file)
+        guard let problem = SecretFile.problem(file) else { return }
+        throw Disallowed(allowed: "readable by its owner only; \(problem)")
+    }
+
     /// A folder in which files are made, listed and removed.
     static func writable(_ folder: String) throws(Disallowed) -> String {
         guard access(folder, R_OK | W_OK | X_OK) == 0 else {

@@ -163,15 +163,10 @@ extension Option {
             "admin-key-file", "FILE", "the credential herald.admin-key of systemd, or none",
             "A file whose only line is the admin key, readable by Herald only."
         ) { text, settings throws(Disallowed) in
-            _ = try readable(text)
-            if let problem = SecretFile.problem(text) {
-                throw Disallowed(allowed: "readable by its owner only; \(problem)")
-            }
-            do throws(CommandError) {
-                settings.adminKey = try KeyFile.read(text)
-            } catch {
-                throw Disallowed(allowed: "a file with one line, an access key of 20 to 255 visible ASCII characters")
-            }
+            try checkSecrecy(of: text)
+            let key = try valid(
+                try? KeyFile.read(text), "a file with one line, an access key of 20 to 255 visible ASCII characters")
+            settings.adminKey = key
         },
         Option(
             "requests-per-second", "NUMBER", "unlimited",
@@ -292,10 +287,7 @@ extension Option {
             "master-key-file", "FILE", "the credential herald.master-key of systemd, or none",
             "A file whose only line is the master key, readable by Herald only."
         ) { text, settings throws(Disallowed) in
-            _ = try readable(text)
-            if let problem = SecretFile.problem(text) {
-                throw Disallowed(allowed: "readable by its owner only; \(problem)")
-            }
+            try checkSecrecy(of: text)
             guard let masterKey = KeyFile.masterKey(text) else { throw Disallowed(allowed: KeyFile.masterKeyWords) }
             settings.masterKey = masterKey
         },
