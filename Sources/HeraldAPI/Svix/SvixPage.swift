@@ -1,5 +1,6 @@
 import HeraldHTTP
 import HeraldJSON
+import HeraldRuntime
 
 /// The parameters of a list: `limit`, `iterator`, `order`.
 struct SvixPage {
@@ -50,15 +51,8 @@ struct SvixPage {
 extension String {
     /// Whether it can be an id: the prefix and a ULID.
     func isID(_ prefix: String) -> Bool {
-        hasPrefix(prefix) && utf8.count == prefix.utf8.count + 26
-            && utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"):
-                    true
-                default: false
-                }
-            }
+        let count = prefix.utf8.count + 26
+        return hasPrefix(prefix) && utf8.count == count && isPlainName(limit: count) && !contains("-") && !contains(".")
     }
 }
 
