@@ -23,18 +23,16 @@ package struct PendingWrite: Sendable {
     package let id: String
     package let action: Action
     package let provenance: Provenance?
-    package let idempotency: Idempotency<Outcome>?
     package let completion: @Sendable (WriteResult<Outcome>) -> Void
 
     package init(
         app: AppKey = .default, id: String, action: Action, provenance: Provenance? = nil,
-        idempotency: Idempotency<Outcome>? = nil, completion: @escaping @Sendable (WriteResult<Outcome>) -> Void
+        completion: @escaping @Sendable (WriteResult<Outcome>) -> Void
     ) {
         self.app = app
         self.id = id
         self.action = action
         self.provenance = provenance
-        self.idempotency = idempotency
         self.completion = completion
     }
 }

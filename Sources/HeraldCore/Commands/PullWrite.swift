@@ -108,8 +108,6 @@ package struct PullWrite: Sendable {
 }
 
 extension PullWrite: RequestCommand {
-    package var idempotency: Idempotency<Outcome>? { nil }
-
     package func checked(by rules: WebhookRules) -> Self? {
         guard case .acknowledge(_, let failed) = action else { return self }
         var errors: [FieldError] = []

@@ -77,6 +77,7 @@ package protocol RequestCommand: StoreCommand {
 
 extension RequestCommand {
     package static var admission: CommandAdmission { .bounded }
+    package var idempotency: Idempotency<Outcome>? { nil }
     package func growth(_ context: WriteContext) -> KeptMemory.Growth? { nil }
     package func saysErased(_ outcome: Outcome) -> Bool { false }
     package func next(after outcome: Outcome, _ last: DeliveryKey?) -> Self { self }
