@@ -22,16 +22,10 @@ package final class Traces: Tracer {
     private let configuration: TraceConfiguration
     private let queue: SpanQueue
     private let random = Mutex(RandomBlock())
-    private let wall: @Sendable () -> Int64
     private let hasEnded: Semaphore
 
-    /// - Parameter wall: nanoseconds since 1970 UTC.
-    package init(
-        _ configuration: TraceConfiguration, wall: @escaping @Sendable () -> Int64 = { Clock.wallNanoseconds() },
-        report: @escaping @Sendable (Change) -> Void
-    ) throws {
+    package init(_ configuration: TraceConfiguration, report: @escaping @Sendable (Change) -> Void) throws {
         self.configuration = configuration
-        self.wall = wall
         queue = try SpanQueue(limit: configuration.maxWaiting, batch: configuration.batch)
         hasEnded = try Semaphore()
         let export = SpanExport(configuration, queue, report)
@@ -51,12 +45,13 @@ package final class Traces: Tracer {
         let isSampled = configuration.sampler.samples(parent, trace: low)
         return OpenSpan(
             TraceContext(trace: (high, low), span: id, isSampled: isSampled), parent: parent?.span ?? 0,
-            startedAt: wall() - nanoseconds)
+            startedAt: Clock.wallNanoseconds() - nanoseconds)
     }
 
     package func end(_ span: OpenSpan, _ work: SpanWork, lasted nanoseconds: Int64?) {
         guard span.context.isSampled else { return }
-        queue.add(EndedSpan(span: span, endedAt: nanoseconds.map { span.startedAt + $0 } ?? wall(), work: work))
+        let endedAt = nanoseconds.map { span.startedAt + $0 } ?? Clock.wallNanoseconds()
+        queue.add(EndedSpan(span: span, endedAt: endedAt, work: work))
     }
 
     package var counts: SpanCounts { queue.counts }
