@@ -182,11 +182,9 @@ extension SvixPage {
 }
 
 extension Query {
-    /// Refuses conditions without a counterpart, so that no list seems to be filtered.
-    func refuse(_ names: String...) throws(Problem) {
-        for name in names where self[name] != nil {
-            throw .invalidParameter(name, "has no counterpart in Herald")
-        }
+    /// Refuses a condition without a counterpart, so that no list seems to be filtered.
+    func refuse(_ name: String) throws(Problem) {
+        if self[name] != nil { throw .invalidParameter(name, "has no counterpart in Herald") }
     }
 
     func showsContent() throws(Problem) -> Bool {
