@@ -59,7 +59,7 @@ enum Completion {
                 done
                 case "$path $previous" in
             \(values { "        '\($0) --\($1)') words='\($2.joined(separator: " "))' ;;" })
-            \(placeholders("        ", " ", ") return ;;"))
+            \(placeholders(") return ;;"))
                     *)
                         case $path in
             \(words.map { "        " + $0 }.joined(separator: "\n"))
@@ -91,7 +91,7 @@ enum Completion {
                 done
                 case "$path_ ${words[CURRENT - 1]}" in
             \(values { "        '\($0) --\($1)') commands_=(\($2.map(quoted).joined(separator: " "))) ;;" })
-            \(placeholders("        ", " ", ") _files; return ;;"))
+            \(placeholders(") _files; return ;;"))
                     *)
                         case $path_ in
             \(words.joined(separator: "\n"))
@@ -148,15 +148,15 @@ enum Completion {
     }
 
     /// A line for the flags with arbitrary values, such as a file.
-    private static func placeholders(_ start: String, _ separator: String, _ end: String) -> String {
+    private static func placeholders(_ end: String) -> String {
         var flags: [String] = []
         for place in places {
             for flag in place.flags where flag.placeholder != nil && flag.values.isEmpty {
-                flags.append("'\(place.path)\(separator)--\(flag.name)'")
-                if let letter = flag.letter { flags.append("'\(place.path)\(separator)-\(letter)'") }
+                flags.append("'\(place.path) --\(flag.name)'")
+                if let letter = flag.letter { flags.append("'\(place.path) -\(letter)'") }
             }
         }
-        return start + flags.joined(separator: "|") + end
+        return "        " + flags.joined(separator: "|") + end
     }
 
     private static func quoted(_ text: String) -> String { "'" + text.replacing("'", with: "'\\''") + "'" }

@@ -88,9 +88,7 @@ struct Table {
     /// The widest cells so far.
     private var widths: [Int] = []
 
-    init(_ columns: Column..., form: Form = Output.width == nil ? .wide : .narrow) {
-        self.init(columns, form)
-    }
+    init(_ columns: Column...) { self.init(columns, Output.width == nil ? .wide : .narrow) }
 
     /// The table in the form that the command line names, if it does.
     func formed(_ call: Invocation) -> Table {
