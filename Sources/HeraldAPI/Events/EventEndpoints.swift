@@ -154,13 +154,7 @@ struct EventEndpoints: Sendable {
 
 extension Call {
     /// Sends a resource whose version is its content.
-    func send(etaggedByContent body: [UInt8]) {
-        let tag = Self.tag(of: body)
-        if let known = request.head.list(of: "If-None-Match"), Self.names(known, tag) {
-            return send(Response(status: 304, headers: [.init("ETag", tag)]))
-        }
-        send([.init("ETag", tag)], body)
-    }
+    func send(etaggedByContent body: [UInt8]) { send(tag: Self.tag(of: body)) { body } }
 
     /// The `ETag` of what its bytes alone decide.
     static func tag(of bytes: [UInt8]) -> String {

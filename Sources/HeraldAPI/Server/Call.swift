@@ -125,11 +125,15 @@ final class Call: Sendable {
 
     /// A resource with its `ETag`; 304 if the client has it.
     func send(etag: String, _ body: (inout JSONObjectWriter) -> Void) {
-        let quoted = "\"\(etag)\""
-        if let known = request.head.list(of: "If-None-Match"), Self.names(known, quoted) {
-            return send(Response(status: 304, headers: [.init("ETag", quoted)]))
+        send(tag: "\"\(etag)\"") { JSONWriter.document(capacity: 512, body) }
+    }
+
+    /// - Parameter tag: the `ETag`, in quotes.
+    func send(tag: String, _ body: () -> [UInt8]) {
+        if let known = request.head.list(of: "If-None-Match"), Self.names(known, tag) {
+            return send(Response(status: 304, headers: [.init("ETag", tag)]))
         }
-        send([.init("ETag", quoted)], body)
+        send([.init("ETag", tag)], body())
     }
 
     /// The delegate whose id is in the path.
