@@ -45,7 +45,7 @@ package struct SignatureCheck: Sendable {
     ///   - url: the URL that the sender has, for schemes that sign it.
     ///   - header: the value of the header with this name, in lower case.
     package func verdict(
-        on body: [UInt8], now: Int64, url: String = "", header: (String) -> String?
+        on body: [UInt8], now: Int64, url: String, header: (String) -> String?
     ) throws(CryptoError) -> SchemeVerdict {
         var verdicts: [SchemeVerdict] = []
         for part in parts {

@@ -75,7 +75,7 @@ struct KeyEndpoints: Sendable {
     /// - Parameter text: the text of the new key; the response stored for an idempotency key omits it, because texts
     ///   are not stored.
     private func write(
-        _ call: Call, _ action: AccessWrite.Action, app: AppKey, showing text: KeyText? = nil
+        _ call: Call, _ action: AccessWrite.Action, app: AppKey, showing text: KeyText?
     ) throws(Problem) {
         let idempotency: Idempotency<AccessWrite.Outcome>? = try call.idempotency { answer(to: call, $0, nil) }
         hub.submit(

@@ -114,7 +114,7 @@ struct SessionEndpoints: Sendable {
     }
 
     /// - Parameter isFramed: whether pages of other sites may show the dashboard in a frame.
-    private func cookie(_ id: String, seconds: Int64, isFramed: Bool = false, _ call: Call) -> Response.Field {
+    private func cookie(_ id: String, seconds: Int64, isFramed: Bool, _ call: Call) -> Response.Field {
         SessionCookie.setCookie(
             id, seconds: seconds, isFramed: isFramed, call.request.head, for: call.publicURL, isTLS: isTLS)
     }

@@ -10,7 +10,7 @@ extension JSONObjectWriter {
     ///   - secret: included only in the response to the registration.
     ///   - isNew: it is shown as it was registered, and not what its lane has done since: a repeated request has the same response.
     mutating func members(
-        of delegate: WebhookDelegate, in hub: Hub, _ backlog: Backlog? = nil, secret: String? = nil,
+        of delegate: WebhookDelegate, in hub: Hub, _ backlog: Backlog?, secret: String? = nil,
         isNew: Bool = false
     ) {
         let lane = isNew ? nil : hub.lane(of: delegate)

@@ -235,7 +235,7 @@ extension Problem {
             + "50 ms at most. Nothing was done. Send fewer events at once, or less data; or make the schema, the pattern or "
             + "the filter simpler.")
 
-    static func unavailable(_ name: String, _ title: String, _ detail: String, retryAfter: Int = 1) -> Problem {
+    static func unavailable(_ name: String, _ title: String, _ detail: String, retryAfter: Int) -> Problem {
         Problem(
             status: 503, name: name, title: title, detail: detail, headers: [.init("Retry-After", String(retryAfter))])
     }
