@@ -187,7 +187,7 @@ struct FaultTests {
     func timers() {
         var timers = Timers()
         for (number, due) in [50, 10, 30, 10, 20, 30, 10].enumerated() {
-            timers.add(.init(due: Int64(due), work: .reply(connection: number, stream: 0)))
+            timers.add(.reply(connection: number, stream: 0), due: Int64(due))
         }
         #expect(timers.popDue(at: 9) == nil)
         var order: [Int] = []

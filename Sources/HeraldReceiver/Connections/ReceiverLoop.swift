@@ -125,6 +125,6 @@ final class ReceiverLoop: @unchecked Sendable {
     }
 
     func later(_ milliseconds: Int, _ work: Work) {
-        timers.add(.init(due: clock.monotonic() + Int64(milliseconds) * 1_000_000, work: work))
+        timers.add(work, due: clock.monotonic() + Int64(milliseconds) * 1_000_000)
     }
 }

@@ -1,31 +1,26 @@
 /// A heap of deferred work. A value.
 struct Timers {
-    struct Timer {
+    private struct Entry {
         /// Nanoseconds of the monotonic clock.
         let due: Int64
-        let work: ReceiverLoop.Work
-    }
-
-    private struct Entry {
-        let timer: Timer
         /// Entries with equal times keep their order.
         let number: Int
+        let work: ReceiverLoop.Work
 
-        static func < (left: Entry, right: Entry) -> Bool {
-            (left.timer.due, left.number) < (right.timer.due, right.number)
-        }
+        static func < (left: Entry, right: Entry) -> Bool { (left.due, left.number) < (right.due, right.number) }
     }
 
     /// No entry is due before the one at half its index.
     private var heap: [Entry] = []
     private var added = 0
 
-    var nextDue: Int64? { heap.first?.timer.due }
+    var nextDue: Int64? { heap.first?.due }
 
-    mutating func add(_ timer: Timer) {
+    /// - Parameter due: nanoseconds of the monotonic clock.
+    mutating func add(_ work: ReceiverLoop.Work, due: Int64) {
         added += 1
         var index = heap.count
-        heap.append(Entry(timer: timer, number: added))
+        heap.append(Entry(due: due, number: added, work: work))
         while index > 0, heap[index] < heap[(index - 1) / 2] {
             heap.swapAt(index, (index - 1) / 2)
             index = (index - 1) / 2
@@ -33,7 +28,7 @@ struct Timers {
     }
 
     mutating func popDue(at now: Int64) -> ReceiverLoop.Work? {
-        guard let first = heap.first, first.timer.due <= now else { return nil }
+        guard let first = heap.first, first.due <= now else { return nil }
         heap.swapAt(0, heap.count - 1)
         heap.removeLast()
         var index = 0
@@ -43,6 +38,6 @@ struct Timers {
             heap.swapAt(index, child)
             index = child
         }
-        return first.timer.work
+        return first.work
     }
 }
