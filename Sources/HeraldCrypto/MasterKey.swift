@@ -22,9 +22,6 @@ package struct MasterKey: Equatable, Sendable, CustomStringConvertible, CustomRe
         try self.init(bytes: bytes)
     }
 
-    /// The text of a new key.
-    package static func newText() throws(CryptoError) -> String { Base64.encode(try randomBytes(byteCount)) }
-
     package var description: String { "***" }
     package var customMirror: Mirror { Mirror(self, children: []) }
 }

@@ -296,7 +296,7 @@ struct HostileValueTests {
         #expect(delegates.map(\.key) == [1, 2, 3])
         #expect(delegates.map(\.state.isUnreadable) == [false, true, false])
         let damaged = try #require(delegates.first { $0.key == 2 })
-        #expect(damaged.statusReason == Reason.unreadable(column))
+        #expect(damaged.state.statusReason == Reason.unreadable(column))
         var state = damaged.state
         #expect(state.apply(.leaseEnded, now: 5_000_000_000_000) == .nothing)
         // What stands for the value can be written. An app and an id are never changed.

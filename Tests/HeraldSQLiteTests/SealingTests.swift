@@ -192,7 +192,7 @@ struct SealingTests {
         try connection.execute("UPDATE delegates SET \(column) = \(value) WHERE key = 1")
         let delegates = try store.recover().delegates
         #expect(delegates.map(\.key) == [1, 3] && delegates.map(\.state.isUnreadable) == [true, false])
-        #expect(delegates.first?.statusReason == Reason.unreadable(column))
+        #expect(delegates.first?.state.statusReason == Reason.unreadable(column))
         guard let damaged = delegates.first else { return }
         // Only what its owner sets again is used: no default. The sender refuses the others.
         if !["secrets", "status", "url", "tls"].contains(column) {

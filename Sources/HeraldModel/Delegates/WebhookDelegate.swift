@@ -94,8 +94,6 @@
     @inlinable package var settings: WebhookSettings { state.settings }
     /// The status type of webhooks.
     package var status: Status { state.status }
-    /// Why it is neither active nor paused.
-    package var statusReason: String? { state.statusReason }
 
     /// The events that it gets, according to its settings. Computed, because storing it would cost memory for each of
     /// many delegates.
