@@ -97,7 +97,3 @@ extension JSONWritable where Self == Timestamp {
     @usableFromInline package init() {}
     @usableFromInline package func write(to json: inout JSONWriter) { json.null() }
 }
-
-extension JSONWritable where Self == JSONNull {
-    @usableFromInline package static var null: JSONNull { JSONNull() }
-}

@@ -12,7 +12,7 @@ struct WriterTests {
             $0.member("count", 3)
             $0.member("ratio", 0.5)
             $0.member("live", true)
-            $0.member("none", .null)
+            $0.member("none", JSONNull())
             $0.member("missing", nil as String?)
             $0.member("left out", ifPresent: nil as Int?)
             $0.member("present", ifPresent: Int64(-4))
