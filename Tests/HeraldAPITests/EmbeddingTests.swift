@@ -181,6 +181,7 @@ struct EmbeddingTests {
             for try await _ in hub.events(matching: "no type") {}
         } throws: { ($0 as? HubError)?.fields.map(\.pointer) == ["/events/0"] }
         #expect(throws: HubError.self) { try ContentFilter(json: "{") }
+        #expect(throws: HubError.self) { try ContentFilter(json: #"{"data": {"total": {"numeric": [">", 0]}}}"#) }
         await #expect {
             try await self.hub()
         } throws: {

@@ -77,7 +77,7 @@ extension DelegateInput {
 
     private mutating func filter(_ value: JSONValue) -> ContentFilter? {
         var errors: [FieldError] = []
-        let filter = ContentFilter(value, at: "/filter", &errors)
+        let filter = ContentFilter(value, at: "/filter", &errors, refusesMistakes: true)
         reader.wrong(errors)
         return filter
     }

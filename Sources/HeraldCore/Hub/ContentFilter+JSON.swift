@@ -10,7 +10,9 @@ extension ContentFilter {
             throw .invalid([FieldError("", "must be a JSON object")])
         }
         var errors: [FieldError] = []
-        guard let filter = Self.compile(document.root, &errors) else { throw .invalid(errors) }
+        guard let filter = Self.compile(document.root, &errors, refusesMistakes: true) else {
+            throw .invalid(errors)
+        }
         self.init(text: filter.text, fields: filter.fields)
     }
 }

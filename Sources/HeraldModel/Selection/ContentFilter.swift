@@ -41,23 +41,26 @@ public final class ContentFilter: Sendable {
     /// - Parameters:
     ///   - pointer: the pointer of `value` in the request's body, for errors.
     ///   - errors: all errors are appended; then the result is `nil`.
-    package convenience init?(_ value: JSONValue, at pointer: String, _ errors: inout [FieldError]) {
+    ///   - refusesMistakes: whether to refuse what is valid, but hardly meant, which the store may have.
+    package convenience init?(
+        _ value: JSONValue, at pointer: String, _ errors: inout [FieldError], refusesMistakes: Bool = false
+    ) {
         var found: [FieldError] = []
-        guard let (text, fields) = Self.compile(value, &found) else {
+        guard let (text, fields) = Self.compile(value, &found, refusesMistakes: refusesMistakes) else {
             errors += found.map { FieldError(pointer + $0.pointer, $0.detail) }
             return nil
         }
         self.init(text: text, fields: fields)
     }
 
-    package static func compile(_ value: JSONValue, _ errors: inout [FieldError]) -> (
+    package static func compile(_ value: JSONValue, _ errors: inout [FieldError], refusesMistakes: Bool) -> (
         text: [UInt8], fields: [FilterField]
     )? {
         let text = JSONWriter.document(of: CompactJSON(value, sortsMembers: true))
         guard text.count <= Self.maxBytes else {
             return errors.refuse("", "must have at most \(Self.maxBytes) bytes without white space, not \(text.count)")
         }
-        var compiler = FilterCompiler()
+        var compiler = FilterCompiler(refusesMistakes: refusesMistakes)
         let fields = compiler.compile(value)
         guard compiler.errors.isEmpty else {
             errors += compiler.errors

@@ -135,7 +135,7 @@ extension FilterCompiler {
 
     // MARK: Numbers
 
-    private mutating func numeric(_ operand: JSONValue, _ pointer: String) -> FilterCondition? {
+    mutating func numeric(_ operand: JSONValue, _ pointer: String) -> FilterCondition? {
         leaves += 1
         guard operand.kind == .array, operand.count == 2 || operand.count == 4 else {
             return refuse(pointer, "must be one or two comparisons, such as [\">\", 0] or [\">\", 0, \"<=\", 5]")
@@ -160,8 +160,8 @@ extension FilterCompiler {
             words: "a number \(words[0]) \(words[1])" + (words.count == 4 ? " and \(words[2]) \(words[3])" : ""))
     }
 
-    /// As written in the filter, without white space.
-    private static func json(_ scalar: JSONValue) -> String { String(decoding: scalar.bytes, as: UTF8.self) }
+    /// As written in the filter.
+    static func json(_ value: JSONValue) -> String { String(decoding: value.bytes, as: UTF8.self) }
 }
 
 extension NumericRange {

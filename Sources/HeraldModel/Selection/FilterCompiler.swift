@@ -5,6 +5,10 @@ struct FilterCompiler {
     private(set) var errors: [FieldError] = []
     /// The accepted values and conditions so far.
     var leaves = 0
+    /// Whether to refuse what is valid, but hardly meant.
+    private let refusesMistakes: Bool
+
+    init(refusesMistakes: Bool = false) { self.refusesMistakes = refusesMistakes }
 
     mutating func compile(_ filter: JSONValue) -> [FilterField] {
         guard filter.kind == .object, filter.count > 0 else {
@@ -51,6 +55,13 @@ struct FilterCompiler {
         if value.kind == .object, name != .data {
             return refuse(pointer, "must be an array of what is accepted: \(key) is a string, not an object")
         }
+        if refusesMistakes, name == .type {
+            for (index, element) in value.elements.enumerated() where element.string?.contains("*") == true {
+                fail(
+                    "\(pointer)/\(index)",
+                    "is no type of an event; a pattern is {\"wildcard\": \(Self.json(element))}")
+            }
+        }
         return clause(key, value, pointer, depth: depth).map { .member(name, $0) }
     }
 
@@ -66,9 +77,15 @@ struct FilterCompiler {
                 return refuse(
                     pointer, "must name a member; {\"exists\": true} in an array tests whether the member exists")
             }
+            if refusesMistakes, Self.isBareCondition(value) {
+                return refuse(pointer, "must be an array with the condition, [\(Self.json(value))]")
+            }
             return FilterClause(key: key, rule: .members(clauses(value, pointer, depth: depth + 1)))
         case .array:
             guard value.count > 0 else { return refuse(pointer, "must hold at least one accepted value or condition") }
+            if refusesMistakes, Self.isBareComparison(value) {
+                return refuse(pointer, "must be an array with the condition, [{\"numeric\": \(Self.json(value))}]")
+            }
             let conditions = value.elements.enumerated().compactMap { index, element in
                 condition(element, "\(pointer)/\(index)")
             }
@@ -76,8 +93,20 @@ struct FilterCompiler {
         case .string, .number, .bool, .null:
             return refuse(
                 pointer,
-                "must be an array of what is accepted, such as [\(String(decoding: value.bytes, as: UTF8.self))]")
+                "must be an array of what is accepted, such as [\(Self.json(value))]")
         }
+    }
+
+    /// Whether an object would be a condition in an array. Without one, it examines a member such as `numeric`.
+    private static func isBareCondition(_ object: JSONValue) -> Bool {
+        var probe = FilterCompiler()
+        return probe.condition(object, "") != nil && probe.errors.isEmpty
+    }
+
+    /// Whether an array would be the operand of `numeric`. Without it, the array accepts a text such as ">".
+    private static func isBareComparison(_ array: JSONValue) -> Bool {
+        var probe = FilterCompiler()
+        return probe.numeric(array, "") != nil && probe.errors.isEmpty
     }
 
     private mutating func clauses(_ object: JSONValue, _ pointer: String, depth: Int) -> [FilterClause] {

@@ -75,6 +75,53 @@ struct FilterErrorTests {
         #expect(errors.map(\.pointer) == ["/url", "/filter/x", "/filter/data/a/0/prefix", "/filter/data/b"])
     }
 
+    @Test(
+        "what is valid and hardly meant is refused on request, with what is meant",
+        arguments: [
+            (#"{"data": {"a": {"numeric": [">", 0]}}}"#, "/data/a", #"[{"numeric": [">", 0]}]"#),
+            (#"{"data": {"a": {"anything-but": ["x", 1]}}}"#, "/data/a", #"[{"anything-but": ["x", 1]}]"#),
+            (
+                #"{"data": {"a": {"anything-but": {"prefix": ["x"]}}}}"#, "/data/a",
+                #"[{"anything-but": {"prefix": ["x"]}}]"#
+            ),
+            (#"{"data": {"a": [">=", 0, "<", 5]}}"#, "/data/a", #"[{"numeric": [">=", 0, "<", 5]}]"#),
+            (#"{"type": ["order.paid", "order.*"]}"#, "/type/1", #"{"wildcard": "order.*"}"#),
+            (
+                #"{"data": {"$or": [{"a": {"numeric": [">", 0]}}, {"b": [1]}]}}"#, "/data/$or/0/a",
+                #"[{"numeric": [">", 0]}]"#
+            ),
+        ])
+    func mistakes(json: String, pointer: String, meant: String) throws {
+        #expect(compileFilter(json).errors.isEmpty)
+        var errors: [FieldError] = []
+        let root = try JSONDocument(parsing: json).root
+        #expect(ContentFilter(root, at: "", &errors, refusesMistakes: true) == nil)
+        #expect(errors.map(\.pointer) == [pointer])
+        #expect(errors.first?.detail.hasSuffix(meant) == true, "\(errors)")
+    }
+
+    @Test(
+        "a condition with one text or truth value is shown in its array",
+        arguments: [#"{"prefix": "x"}"#, #"{"exists": true}"#, #"{"prefix": {"equals-ignore-case": "x"}}"#])
+    func bareConditions(condition: String) throws {
+        var errors: [FieldError] = []
+        let root = try JSONDocument(parsing: #"{"data": {"a": \#(condition)}}"#).root
+        #expect(ContentFilter(root, at: "", &errors, refusesMistakes: true) == nil)
+        #expect(errors == [FieldError("/data/a", "must be an array with the condition, [\(condition)]")])
+    }
+
+    @Test(
+        "members that are named like a condition can be examined",
+        arguments: [
+            #"{"data": {"name": {"prefix": ["Dr."]}}}"#, #"{"data": {"a": {"numeric": [{"exactly": ">"}, 0]}}}"#,
+            #"{"data": {"a": [">", "<"]}}"#, #"{"data": {"a": ["order.*"]}, "type": [{"wildcard": "order.*"}]}"#,
+        ])
+    func membersLikeConditions(json: String) throws {
+        var errors: [FieldError] = []
+        #expect(ContentFilter(try JSONDocument(parsing: json).root, at: "", &errors, refusesMistakes: true) != nil)
+        #expect(errors.isEmpty)
+    }
+
     @Test("eight nested objects are accepted, nine are not")
     func depth() {
         func json(_ depth: Int) -> String {
