@@ -58,6 +58,10 @@ enum CurlResult {
         case HERALD_CURL_RECEIVE where transfer.isProxied && !transfer.hasRequested:
             return .failed(.connect, detail: "proxy: \(text)")
         case HERALD_CURL_RESOLVE: return .failed(.nameResolution, detail: text)
+        case HERALD_CURL_CERTIFICATE where isOfUnknownAuthority(text):
+            // The authorization server of a recipe is not the receiver that `tls` is about.
+            let place = transfer.callback?.purpose == .token ? "" : "tls.ca of the delegate or "
+            return .failed(.tls, detail: "\(text); \(place)--certificate-authorities can name its authority")
         case HERALD_CURL_HANDSHAKE, HERALD_CURL_CERTIFICATE, HERALD_CURL_CIPHER, HERALD_CURL_CLIENT_CERTIFICATE,
             HERALD_CURL_CA_FILE, HERALD_CURL_PIN:
             return .failed(.tls, detail: text)
@@ -79,6 +83,11 @@ enum CurlResult {
             return .failed(.protocolError, detail: "the response ended with the interim status \(status)")
         default: return .failed(.protocolError, detail: text)
         }
+    }
+
+    /// Whether OpenSSL found no trusted authority that has signed the certificate.
+    private static func isOfUnknownAuthority(_ message: String) -> Bool {
+        ["local issuer certificate", "self-signed", "self signed"].contains { message.contains($0) }
     }
 
     /// libcurl's message about this transfer, which contains host and port, but neither path nor headers.
