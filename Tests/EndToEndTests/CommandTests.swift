@@ -1,5 +1,6 @@
 import HeraldJSON
 import HeraldModel
+import HeraldReceiver
 import HeraldTestSupport
 import Testing
 
@@ -188,6 +189,15 @@ struct CommandTests {
         #expect(bad.text.contains("127.0.0.1:\(herald.port) was not reached"), "\(bad.text)")
         let wrong = try await Binary.run(["health", "--server", "ftp://x"])
         #expect(wrong.end == .exited(64), "\(wrong.text)")
+    }
+
+    @Test("health is not that of another server that responds with 200 to any path")
+    func healthOfAnother() async throws {
+        let other = try Receiver()
+        for place in [["--server", other.url()], ["--listen", "127.0.0.1:\(other.port)"]] {
+            let run = try await Binary.run(["health"] + place)
+            #expect(run.end == .exited(1) && run.text.contains("is not a Herald server"), "\(run.text)")
+        }
     }
 
     @Test("health reports whether a server responds")

@@ -1,4 +1,5 @@
 import HeraldHTTP
+import HeraldJSON
 import HeraldModel
 
 extension Command {
@@ -35,7 +36,7 @@ enum HealthCheck {
 
     private static let timeoutSeconds = 3
 
-    /// - Throws: an error unless the server responds with 200.
+    /// - Throws: an error unless a Herald server responds that it is healthy.
     static func run(_ call: Invocation) throws(CommandError) {
         let environment = Environment.current
         let isHere =
@@ -51,6 +52,13 @@ enum HealthCheck {
     private static func ask(_ client: APIClient) throws(CommandError) {
         let answer = try client.ask("GET", ["healthz"], seconds: timeoutSeconds)
         guard answer.status == 200 else { throw Problem(answer, to: client).error }
+        guard saysOK(answer) else { throw client.notHerald("/healthz is something else") }
+    }
+
+    /// Other servers may respond to any path with 200.
+    private static func saysOK(_ answer: HTTPResponse) -> Bool {
+        guard let document = try? JSONDocument(parsing: answer.body) else { return false }
+        return document["status"]?.isString("ok") == true
     }
 
     /// Whether a Herald server responds at the address of these settings.
@@ -62,14 +70,18 @@ enum HealthCheck {
 
     private static func ask(_ settings: Settings) throws(CommandError) {
         let target = target(settings)
-        let status: Int
+        let answer: HTTPResponse
         do throws(HTTPClientError) {
-            status = try request(settings).status
+            answer = try request(settings)
         } catch {
             throw CommandError("\(target) does not respond: \(error).", exitCode: ExitCode.refused)
         }
-        guard status == 200 else {
-            throw CommandError("\(target) is not healthy (status \(status)).", exitCode: ExitCode.refused)
+        guard answer.status == 200 else {
+            throw CommandError("\(target) is not healthy (status \(answer.status)).", exitCode: ExitCode.refused)
+        }
+        guard saysOK(answer) else {
+            throw CommandError(
+                "\(target) is not a Herald server: /healthz is something else.", exitCode: ExitCode.refused)
         }
     }
 
