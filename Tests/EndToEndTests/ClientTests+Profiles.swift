@@ -38,6 +38,11 @@ struct ClientProfileTests {
         #expect(attributes[.posixPermissions] as? Int == 0o600)
         #expect(try await Self.run(home, "keys", "list").end == .exited(0))
         #expect(try await Self.run(home, "keys", "list", "--profile", "default").end == .exited(0))
+        let shown = try await Self.run(home, "keys", "show")
+        #expect(shown.end == .exited(0) && shown.text.contains("default"), "\(shown.text)")
+        #expect(shown.text.contains("admin") && !shown.text.contains(MadeKey.admin.text), "\(shown.text)")
+        let other = try await Self.run(home, "keys", "show", variables: ["HERALD_KEY": "hrld_wrong_wrong_wrong"])
+        #expect(other.end == .exited(1) && other.text.contains("does not accept the key"), "\(other.text)")
 
         // The key goes to no other server.
         let receiver = try Receiver()

@@ -2,7 +2,7 @@ import HeraldJSON
 
 extension Command {
     static let keys = Command(
-        name: "keys", summary: "create, list, replace and revoke access keys",
+        name: "keys", summary: "create, list, show, replace and revoke access keys",
         action: .group([
             Command(
                 name: "create", summary: "create a key; it is shown only once",
@@ -39,6 +39,14 @@ extension Command {
                 Table("ID", .text("NAME"), .text("SCOPES"), .time("CREATED"), .time("EXPIRES"), .time("LAST USED")),
                 row: { $0.cells("id", "name", "scopes", "created_at", "expires_at", "last_used_at") }),
             Command(
+                name: "show", summary: "show the app and the scopes of the key that is used", flags: Flags.client,
+                action: .run { call throws(CommandError) in
+                    let answer = try APIClient(call).session()
+                    let listing = Listing(call)
+                    if listing.isJSON { return try listing.print(answer) }
+                    try listing.print(fields: answer.json, without: ["signed_in", "portal", "appearance"])
+                }),
+            Command(
                 name: "rotate", summary: "replace a key; the old one stays valid for a while", arguments: [id],
                 flags: [
                     Flag("overlap", "SECONDS", "How long the old key stays valid, 0 to 604800. Default: 86400.")
@@ -62,4 +70,17 @@ extension Command {
         ]))
 
     private static let id = Argument(name: "ID", help: "The key's id: key_...")
+}
+
+extension APIClient {
+    /// Reads the app and the scopes that the key opens.
+    /// - Throws: an error if the server requires another key.
+    func session() throws(CommandError) -> Answer {
+        let answer = try send("GET", ["v1", "session"])
+        guard answer.json["signed_in"]?.bool == true || answer.json["key_required"]?.bool == false else {
+            let reason = hasKey ? "does not accept the key" : "requires an access key"
+            throw CommandError("\(server) \(reason).", exitCode: ExitCode.refused)
+        }
+        return answer
+    }
 }

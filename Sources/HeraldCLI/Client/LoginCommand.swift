@@ -49,11 +49,7 @@ extension Command {
         if key == nil { key = try typed() }
         let client = try APIClient(
             server: server, key: key, tls: try ClientTLS(call))
-        let session = try client.send("GET", ["v1", "session"]).json
-        guard session["signed_in"]?.bool == true || session["key_required"]?.bool == false else {
-            let reason = key == nil ? "requires an access key" : "does not accept the key"
-            throw CommandError("\(client.server) \(reason). Nothing was stored.", exitCode: ExitCode.refused)
-        }
+        let session = try client.session().json
         let others = try ProfileFile.read().filter { $0.name != name }
         try ProfileFile.write(others + [Profile(name: name, server: client.server, key: key)])
         let scopes = session.text("scopes")
