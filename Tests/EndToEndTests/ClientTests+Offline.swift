@@ -46,6 +46,15 @@ struct ClientOfflineTests {
             (["events", "list", "--tpye=a"], "--tpye is not a flag of herald events list; did you mean --type?"),
             (["events", "list", "-x"], "-x is not a flag of herald events list."),
             (["help", "evnts"], "Did you mean events?"),
+            (["delegates", "create", "http://x"], "There is no command delegates create. Did you mean add?"),
+            (["apps", "update", "x"], "There is no command apps update. Did you mean change?"),
+            (["event-types", "get", "x"], "Did you mean show?"), (["webhooks", "list"], "Did you mean delegates?"),
+            (["replay"], "There is no command replay. `herald --help` lists all."),
+            (["delegates", "add", "http://x", "--timeout-seconds", "1"], "did you mean --timeout?"),
+            (
+                ["publish", "order.paid", "{}"],
+                "\"{}\" is too much: herald publish [TYPE] [FLAGS]. `herald publish --help` lists the flags."
+            ),
             (["events"], "herald events is followed by one of: list, feed, show, redeliver"),
             (["events", "show"], "ID is missing: herald events show ID"),
             (["events", "list", "--limit"], "--limit needs a value: --limit NUMBER"),

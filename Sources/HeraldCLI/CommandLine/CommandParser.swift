@@ -76,7 +76,8 @@ enum CommandParser {
             throw CommandError("\(argument?.name ?? "An argument") is empty: \(usage)")
         }
         if given.count > command.arguments.count, command.arguments.last?.repeats != true {
-            throw CommandError("\"\(given[command.arguments.count])\" is too much: \(usage)")
+            let flags = command.flags.isEmpty ? "" : " [FLAGS]. `\(herald) --help` lists the flags."
+            throw CommandError("\"\(given[command.arguments.count])\" is too much: \(usage)\(flags)")
         }
     }
 }

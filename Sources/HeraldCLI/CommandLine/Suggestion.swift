@@ -1,10 +1,21 @@
 enum Suggestion {
-    /// The most similar known name.
+    /// Names of commands here and in other tools.
+    private static let synonyms = [
+        ["add", "create", "new", "register"], ["remove", "delete", "revoke", "rm"],
+        ["change", "update", "edit", "set"], ["show", "get"], ["list", "ls"], ["delegates", "webhooks", "endpoints"],
+        ["publish", "send"],
+    ]
+
+    /// The known name that means the same, is similar, or begins a longer one: `--timeout` in `--timeout-seconds`.
     static func nearest(_ name: String, _ known: [String]) -> String? {
-        // More than half of a short word is not a typo.
-        let most = min(3, name.drop { $0 == "-" }.count / 2)
+        let names = synonyms.first { $0.contains(name) } ?? []
+        if let synonym = names.first(where: { known.contains($0) }) { return synonym }
+        // More than half of a short word is not a typo, and neither are three letters of six.
+        let length = name.drop { $0 == "-" }.count
+        let most = min(3, length / 2, max(2, length / 3))
         let best = known.map { ($0, distance(Array(name.utf8), Array($0.utf8))) }.min { $0.1 < $1.1 }
-        return best.flatMap { $0.1 <= most ? $0.0 : nil }
+        if let best, best.1 <= most { return best.0 }
+        return known.first { name.hasPrefix($0 + "-") }
     }
 
     /// Levenshtein's edit distance.
