@@ -6,6 +6,7 @@ extension Command {
         action: .group([
             listing(
                 name: "list", summary: "list the delegates, newest first",
+                details: "Those of kind in_memory are parts of the server. --kind webhook lists webhooks alone.",
                 flags: [
                     Flag(
                         "kind", "KIND", "Only delegates of this kind: webhook, pull, stream, in_memory.",
