@@ -42,7 +42,7 @@ struct Doctor {
         }
         guard settings.mistakes.isEmpty, settings.unknownVariables.isEmpty else { return }
         let file = settings.file.map { " of \($0), flags and variables" } ?? ""
-        ok("settings", "\(settings.given.count) are given\(file); `herald config` prints all")
+        ok("settings", "given: \(settings.given.count)\(file); `herald config` prints all")
     }
 
     /// - Returns: the process that has the data folder open.
