@@ -160,8 +160,8 @@ extension FilterCompiler {
             words: "a number \(words[0]) \(words[1])" + (words.count == 4 ? " and \(words[2]) \(words[3])" : ""))
     }
 
-    /// As written in the filter.
-    static func json(_ value: JSONValue) -> String { String(decoding: value.bytes, as: UTF8.self) }
+    /// As written in the filter, without white space.
+    static func json(_ scalar: JSONValue) -> String { String(decoding: scalar.bytes, as: UTF8.self) }
 }
 
 extension NumericRange {

@@ -57,9 +57,8 @@ struct FilterCompiler {
         }
         if refusesMistakes, name == .type {
             for (index, element) in value.elements.enumerated() where element.string?.contains("*") == true {
-                fail(
-                    "\(pointer)/\(index)",
-                    "is no type of an event; a pattern is {\"wildcard\": \(Self.json(element))}")
+                let meant = "{\"wildcard\": \(Self.json(element))}"
+                fail("\(pointer)/\(index)", "is no type of an event; a pattern is \(meant)")
             }
         }
         return clause(key, value, pointer, depth: depth).map { .member(name, $0) }
@@ -78,22 +77,20 @@ struct FilterCompiler {
                     pointer, "must name a member; {\"exists\": true} in an array tests whether the member exists")
             }
             if refusesMistakes, Self.isBareCondition(value) {
-                return refuse(pointer, "must be an array with the condition, [\(Self.json(value))]")
+                return refuse(pointer, "must be an array with the condition, [\(Self.compact(value))]")
             }
             return FilterClause(key: key, rule: .members(clauses(value, pointer, depth: depth + 1)))
         case .array:
             guard value.count > 0 else { return refuse(pointer, "must hold at least one accepted value or condition") }
             if refusesMistakes, Self.isBareComparison(value) {
-                return refuse(pointer, "must be an array with the condition, [{\"numeric\": \(Self.json(value))}]")
+                return refuse(pointer, "must be an array with the condition, [{\"numeric\":\(Self.compact(value))}]")
             }
             let conditions = value.elements.enumerated().compactMap { index, element in
                 condition(element, "\(pointer)/\(index)")
             }
             return FilterClause(key: key, rule: .values(FilterValues(conditions)))
         case .string, .number, .bool, .null:
-            return refuse(
-                pointer,
-                "must be an array of what is accepted, such as [\(Self.json(value))]")
+            return refuse(pointer, "must be an array of what is accepted, such as [\(Self.json(value))]")
         }
     }
 
@@ -107,6 +104,11 @@ struct FilterCompiler {
     private static func isBareComparison(_ array: JSONValue) -> Bool {
         var probe = FilterCompiler()
         return probe.numeric(array, "") != nil && probe.errors.isEmpty
+    }
+
+    /// On one line, and as small as the limit of a filter, which counts no white space.
+    private static func compact(_ value: JSONValue) -> String {
+        String(decoding: JSONWriter.document(of: CompactJSON(value)), as: UTF8.self)
     }
 
     private mutating func clauses(_ object: JSONValue, _ pointer: String, depth: Int) -> [FilterClause] {
