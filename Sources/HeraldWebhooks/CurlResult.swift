@@ -58,10 +58,10 @@ enum CurlResult {
         case HERALD_CURL_RECEIVE where transfer.isProxied && !transfer.hasRequested:
             return .failed(.connect, detail: "proxy: \(text)")
         case HERALD_CURL_RESOLVE: return .failed(.nameResolution, detail: text)
-        case HERALD_CURL_CERTIFICATE where isOfUnknownAuthority(text):
-            // The authorization server of a recipe is not the receiver that `tls` is about.
-            let place = transfer.callback?.purpose == .token ? "" : "tls.ca of the delegate or "
-            return .failed(.tls, detail: "\(text); \(place)--certificate-authorities can name its authority")
+        // `tls` of a delegate does not apply to its authorization server.
+        case HERALD_CURL_CERTIFICATE where isOfUnknownAuthority(text) && transfer.callback?.purpose != .token:
+            let hint = "unless it leaves out intermediate certificates, tls.ca of the delegate can name its authority"
+            return .failed(.tls, detail: "\(text); \(hint)")
         case HERALD_CURL_HANDSHAKE, HERALD_CURL_CERTIFICATE, HERALD_CURL_CIPHER, HERALD_CURL_CLIENT_CERTIFICATE,
             HERALD_CURL_CA_FILE, HERALD_CURL_PIN:
             return .failed(.tls, detail: text)
@@ -87,7 +87,7 @@ enum CurlResult {
 
     /// Whether OpenSSL found no trusted authority that has signed the certificate.
     private static func isOfUnknownAuthority(_ message: String) -> Bool {
-        ["local issuer certificate", "self-signed", "self signed"].contains { message.contains($0) }
+        message.contains("local issuer certificate") || message.contains("self-signed")
     }
 
     /// libcurl's message about this transfer, which contains host and port, but neither path nor headers.
