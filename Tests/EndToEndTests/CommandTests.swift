@@ -194,6 +194,7 @@ struct CommandTests {
     @Test("health is not that of another server that responds with 200 to any path")
     func healthOfAnother() async throws {
         let other = try Receiver()
+        defer { other.close() }
         for place in [["--server", other.url()], ["--listen", "127.0.0.1:\(other.port)"]] {
             let run = try await Binary.run(["health"] + place)
             #expect(run.end == .exited(1) && run.text.contains("is not a Herald server"), "\(run.text)")

@@ -52,7 +52,7 @@ enum HealthCheck {
     private static func ask(_ client: APIClient) throws(CommandError) {
         let answer = try client.ask("GET", ["healthz"], seconds: timeoutSeconds)
         guard answer.status == 200 else { throw Problem(answer, to: client).error }
-        guard saysOK(answer) else { throw client.notHerald("/healthz is something else") }
+        guard saysOK(answer) else { throw client.notHerald("its response is not that of /healthz") }
     }
 
     /// Other servers may respond to any path with 200.
@@ -81,7 +81,7 @@ enum HealthCheck {
         }
         guard saysOK(answer) else {
             throw CommandError(
-                "\(target) is not a Herald server: /healthz is something else.", exitCode: ExitCode.refused)
+                "\(target) is not a Herald server: its response is not that of /healthz.", exitCode: ExitCode.refused)
         }
     }
 
