@@ -6,13 +6,13 @@ enum Suggestion {
         ["publish", "send"],
     ]
 
-    /// The known name that means the same, is similar, or begins a longer one: `--timeout` in `--timeout-seconds`.
+    /// The known name that means the same, is the most similar, or begins this one: `--timeout` for `--timeout-seconds`.
     static func nearest(_ name: String, _ known: [String]) -> String? {
         let names = synonyms.first { $0.contains(name) } ?? []
         if let synonym = names.first(where: { known.contains($0) }) { return synonym }
-        // More than half of a short word is not a typo, and neither are three letters of six.
+        // More than half of a short word is not a typo, and neither are three of eight letters.
         let length = name.drop { $0 == "-" }.count
-        let most = min(3, length / 2, max(2, length / 3))
+        let most = min(length / 2, length > 8 ? 3 : 2)
         let best = known.map { ($0, distance(Array(name.utf8), Array($0.utf8))) }.min { $0.1 < $1.1 }
         if let best, best.1 <= most { return best.0 }
         return known.first { name.hasPrefix($0 + "-") }
