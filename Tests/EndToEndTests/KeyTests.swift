@@ -405,6 +405,8 @@ struct KeyTests {
             ["keys", "create", "Theirs", "--scope", "read,publish", "--json", "--key-file", folder.path + "/key"],
             environment: server)
         let id = try #require(try JSONDocument(parsing: Self.firstLine(reader.text))["id"]?.string)
+        let shown = try await Binary.run(["keys", "show", id], environment: withKey)
+        #expect(shown.end == .exited(0) && shown.text.contains("Theirs"), "\(shown.text)")
         let rotated = try await Binary.run(["keys", "rotate", id, "--overlap", "0"], environment: withKey)
         #expect(rotated.end == .exited(0) && rotated.text.contains("hrld_"))
         let revoked = try await Binary.run(["keys", "revoke", id], environment: withKey)

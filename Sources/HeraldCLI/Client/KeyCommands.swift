@@ -39,8 +39,12 @@ extension Command {
                 Table("ID", .text("NAME"), .text("SCOPES"), .time("CREATED"), .time("EXPIRES"), .time("LAST USED")),
                 row: { $0.cells("id", "name", "scopes", "created_at", "expires_at", "last_used_at") }),
             Command(
-                name: "show", summary: "show the app and the scopes of the key that is used", flags: Flags.client,
+                name: "show", summary: "show a key, or without an id the app and the scopes of the key that is used",
+                arguments: [Argument(name: id.name, help: id.help, isOptional: true)], flags: Flags.client,
                 action: .run { call throws(CommandError) in
+                    if let key = call.arguments.first {
+                        return try Listing.show(call, "GET", ["v1", "keys", try ShortID.keys.resolve(key, call)])
+                    }
                     let answer = try APIClient(call).session()
                     let listing = Listing(call)
                     if listing.isJSON { return try listing.print(answer) }
