@@ -175,7 +175,7 @@ struct DamagedLogTests {
         try SQLiteStore(folder: other).close()
         let whole = try #require(bytes(log))
         write(Array(whole[..<(whole.count - frame)]), to: log)
-        #expect(throws: MoveError.self) {
+        #expect(throws: MaintenanceError.self) {
             _ = try Move(from: SQLiteMoveEnd(source: other), to: SQLiteMoveEnd(target: copy))
         }
         #expect(LogExtent.bound(path: extent).pages > 0)

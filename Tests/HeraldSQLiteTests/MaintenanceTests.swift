@@ -1,6 +1,7 @@
 import Glibc
 import HeraldModel
 import HeraldRuntime
+import HeraldStore
 import HeraldTestSupport
 import Synchronization
 import Testing

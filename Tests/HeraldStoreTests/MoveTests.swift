@@ -272,14 +272,14 @@ struct MoveTests {
         let (here, there) = (try Place(kinds.0), try Place(kinds.1))
         try here.use { store in
             try append(store, 1...3)
-            #expect(throws: MoveError.self) { try here.source() }
+            #expect(throws: MaintenanceError.self) { try here.source() }
         }
-        _ = try there.use { _ in #expect(throws: MoveError.self) { try there.target() } }
+        _ = try there.use { _ in #expect(throws: MaintenanceError.self) { try there.target() } }
         let empty = try Place(kinds.1)
         let ends = (try here.source(), try empty.target())
         for place in [here, empty] { #expect(throws: StoreError.self) { try place.open() } }
-        #expect(throws: MoveError.self) { try here.source() }
-        #expect(throws: MoveError.self) { try empty.target() }
+        #expect(throws: MaintenanceError.self) { try here.source() }
+        #expect(throws: MaintenanceError.self) { try empty.target() }
         #expect(try Move(from: ends.0, to: ends.1).run().events == 3)
     }
 
@@ -301,7 +301,7 @@ struct MoveTests {
         #expect(throws: StoreError.self) { try there.open() }
         let others = try Place(kinds.1)
         try others.use { try append($0, 1...3) }
-        #expect(throws: MoveError.self) { try self.move(here, others) }
+        #expect(throws: MaintenanceError.self) { try self.move(here, others) }
     }
 
     @Test("it can be interrupted at any point, and continues", arguments: directions, [1, 2, 3] as [UInt64])
@@ -388,12 +388,12 @@ struct MoveTests {
         try here.use { try fill($0) }
         _ = try Move(from: try here.source(), to: try there.target())
         #expect(throws: StoreError.self) { try there.open() }
-        #expect(throws: MoveError.self) { try Move(from: try there.source(), to: try Place(.sqlite).target()) }
+        #expect(throws: MaintenanceError.self) { try Move(from: try there.source(), to: try Place(.sqlite).target()) }
         try move(here, there)
         #expect(throws: StoreError.self) { try here.open() }
-        #expect(throws: MoveError.self) { try self.move(here, there) }
+        #expect(throws: MaintenanceError.self) { try self.move(here, there) }
         let store = try there.open()
-        #expect(throws: MoveError.self) { try there.target() }
+        #expect(throws: MaintenanceError.self) { try there.target() }
         store.close()
     }
 
@@ -403,7 +403,7 @@ struct MoveTests {
         try here.use { try append($0, 1...3) }
         let insertion =
             "INSERT INTO herald.submissions (app, id, type, time, data) VALUES (1, 'late', 'a.b', 0, 'null')"
-        let error = #expect(throws: MoveError.self) {
+        let error = #expect(throws: MaintenanceError.self) {
             let move = try Move(from: here.source(), to: there.target())
             try here.sql(insertion)
             _ = try move.run()
@@ -416,7 +416,7 @@ struct MoveTests {
         #expect(throws: (any Error).self) { try here.sql(insertion) }
         try move(there, here)
         try here.sql(insertion)
-        #expect(throws: MoveError.self) { try here.source() }
+        #expect(throws: MaintenanceError.self) { try here.source() }
     }
 
     @Test("a table or a column that a move does not copy is noticed")
@@ -427,9 +427,9 @@ struct MoveTests {
         #expect(try there.target().unknownTables().isEmpty)
         try there.sql("CREATE TABLE herald.surprise (a bigint)")
         #expect(try there.target().unknownTables() == ["surprise"])
-        #expect(throws: MoveError.self) { try self.move(here, there) }
+        #expect(throws: MaintenanceError.self) { try self.move(here, there) }
         try there.sql("DROP TABLE herald.surprise; ALTER TABLE herald.keys ADD COLUMN surprise bigint")
-        #expect(throws: MoveError.self) { try self.move(here, there) }
+        #expect(throws: MaintenanceError.self) { try self.move(here, there) }
         try there.sql("ALTER TABLE herald.keys DROP COLUMN surprise")
         try move(here, there)
     }

@@ -2,7 +2,6 @@ import Glibc
 import HeraldHTTP
 import HeraldModel
 import HeraldRuntime
-import HeraldSQLite
 import HeraldStore
 
 extension CommandError {
@@ -12,7 +11,6 @@ extension CommandError {
         case let error as CommandError: self = error
         case let error as StoreError: self.init(error.description, exitCode: Self.code(error))
         case let error as MaintenanceError: self.init(error.description, exitCode: Self.code(error.kind))
-        case let error as MoveError: self.init(error.description, exitCode: Self.code(error.kind))
         case let error as TLSFilesError: self.init(error.description, exitCode: ExitCode.noInput)
         case HTTPServerError.cannotListen(_, _, let cause) where cause.code == EADDRINUSE:
             self.init(
@@ -46,16 +44,8 @@ extension CommandError {
         case .input: ExitCode.noInput
         case .output: ExitCode.cannotCreate
         case .damage: ExitCode.data
-        case .cancelled: ExitCode.interrupted
-        }
-    }
-
-    private static func code(_ kind: MoveError.Kind) -> Int32 {
-        switch kind {
-        case .input: ExitCode.noInput
-        case .output: ExitCode.cannotCreate
-        case .damage: ExitCode.data
         case .busy: ExitCode.temporary
+        case .cancelled: ExitCode.interrupted
         case .failed: ExitCode.software
         }
     }

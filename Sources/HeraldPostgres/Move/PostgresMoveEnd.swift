@@ -14,12 +14,12 @@ package final class PostgresMoveEnd: MoveEnd {
     package convenience init(source url: String) throws {
         try self.init(url, isTarget: false)
         guard try writer.run(Request(Migration.isThere)).first?.flag(0) == true else {
-            throw MoveError(kind: .input, description: "There is no Herald database in \(label).")
+            throw MaintenanceError(kind: .input, description: "There is no Herald database in \(label).")
         }
         try lock()
         try refuseSubmissions()
         // So that all last attempts are in `heads`.
-        guard try soon({ try endRounds() }) else { throw MoveError.busy("A server", label) }
+        guard try soon({ try endRounds() }) else { throw MaintenanceError.busy("A server", label) }
     }
 
     /// - Parameter url: of a database that is empty, or was the end of an earlier migration.
@@ -71,7 +71,7 @@ package final class PostgresMoveEnd: MoveEnd {
     private func refuseSubmissions() throws {
         let waiting = try writer.run(Request(SubmissionQueries.count)).integer
         guard waiting == 0 else {
-            throw MoveError(
+            throw MaintenanceError(
                 kind: .damage,
                 description:
                     "\(waiting) events that programs have published with SQL wait in \(label). Let a server of it "
@@ -87,10 +87,10 @@ package final class PostgresMoveEnd: MoveEnd {
     /// Keeps servers and other moves out, and brings the schema to this version.
     private func lock() throws {
         guard try soon({ try writer.run(Request(Self.tryLock)).first?.flag(0) == true }) else {
-            throw MoveError.busy("Another `herald migrate`", label)
+            throw MaintenanceError.busy("Another `herald migrate`", label)
         }
         try Migration.run(writer, Schema.migrations, takesPart: true)
-        guard try soon({ try !isServed }) else { throw MoveError.busy("A server", label) }
+        guard try soon({ try !isServed }) else { throw MaintenanceError.busy("A server", label) }
     }
 
     package var isServed: Bool { get throws { try writer.run(Request(Writer.countPresent)).integer > 0 } }
@@ -250,7 +250,9 @@ package final class PostgresMoveEnd: MoveEnd {
         while true {
             let rows = try rows(run(sql, { $0.add(last) }), columns.count)
             guard let next = rows.last?.integer(0) else { return }
-            for row in rows where !reading.isIntact(row) { throw MoveError.damaged(event: row.integer(0), label) }
+            for row in rows where !reading.isIntact(row) {
+                throw MaintenanceError.damaged(event: row.integer(0), label)
+            }
             last = next
             try body(rows)
         }

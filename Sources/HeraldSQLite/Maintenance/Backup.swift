@@ -2,6 +2,7 @@ import CHeraldSQLite
 import Glibc
 import HeraldModel
 import HeraldRuntime
+import HeraldStore
 
 /// A backup: one file, an SQLite database followed by 32 bytes that contain its length and its hash.
 ///

@@ -15,7 +15,7 @@ package final class SQLiteMoveEnd: MoveEnd {
     /// - Parameter path: a data folder.
     package convenience init(source path: String) throws {
         guard StoreFolder.holdsDatabase(path) else {
-            throw MoveError(kind: .input, description: "There is no Herald database in \(path).")
+            throw MaintenanceError(kind: .input, description: "There is no Herald database in \(path).")
         }
         try self.init(path, isTarget: false)
         let bound = LogExtent.bound(path: folder.extent)
@@ -29,7 +29,7 @@ package final class SQLiteMoveEnd: MoveEnd {
     package convenience init(target path: String) throws {
         let isKnown = StoreFolder.holdsDatabase(path) || PlainFile.exists(path + "/herald.migration")
         guard isKnown || PlainFile.isFree(path) else {
-            throw MoveError(
+            throw MaintenanceError(
                 kind: .output,
                 description: "\(path) is not empty. Choose a folder that does not exist yet, or an empty one.")
         }
@@ -52,7 +52,7 @@ package final class SQLiteMoveEnd: MoveEnd {
             held = try LockFile(folder)
         } catch {
             guard case .inUse(_, let holder) = error else { throw error }
-            throw MoveError.busy(holder.prefix(1).uppercased() + holder.dropFirst(), path)
+            throw MaintenanceError.busy(holder.prefix(1).uppercased() + holder.dropFirst(), path)
         }
     }
 
@@ -60,7 +60,7 @@ package final class SQLiteMoveEnd: MoveEnd {
     private func open(_ access: Connection.Access, _ pragmas: [(String, String)]) throws -> Connection {
         let opened = try Connection(path: folder.database, access)
         guard try Schema.version(opened) == Schema.version() else {
-            throw MoveError(
+            throw MaintenanceError(
                 kind: .damage,
                 description: "\(label) was written by an older version of Herald. Start `herald serve "
                     + "--data \(label)` of this version once, and then migrate.")
@@ -174,7 +174,7 @@ package final class SQLiteMoveEnd: MoveEnd {
         while try statement.step() {
             var row = MovedRow((0..<Int32(columns.count)).map { statement.value($0) })
             if table == "events" {
-                guard reading.isIntact(row) else { throw MoveError.damaged(event: row.integer(0), label) }
+                guard reading.isIntact(row) else { throw MaintenanceError.damaged(event: row.integer(0), label) }
                 row.values[Self.checksum] = .integer(EventChecksum.of(row, at: 0) ^ row.integer(0))
             }
             rows.append(row)
@@ -280,7 +280,7 @@ package final class SQLiteMoveEnd: MoveEnd {
         }
         let orphans = try Statement(database(), "PRAGMA foreign_key_check").rows { $0.text(0) }
         guard orphans.isEmpty else {
-            throw MoveError(
+            throw MaintenanceError(
                 kind: .failed,
                 description: "\(orphans.count) rows of \(Set(orphans).sorted().joined(separator: ", ")) are of a "
                     + "delegate that does not exist.")

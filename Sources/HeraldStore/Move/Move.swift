@@ -36,29 +36,29 @@ package struct Move {
         try begin()
     }
 
-    private static func failed(_ reason: String) -> MoveError {
-        MoveError(kind: .failed, description: "Nothing can be moved: \(reason). This is a defect of Herald.")
+    private static func failed(_ reason: String) -> MaintenanceError {
+        MaintenanceError(kind: .failed, description: "Nothing can be moved: \(reason). This is a defect of Herald.")
     }
 
     /// Makes sure that the target is free, or has what was moved before; and marks it.
     private func begin() throws {
         let (from, to) = (try source.state, try target.state)
         switch from {
-        case .into?: throw MoveError(kind: .damage, description: from?.error(source.label).description ?? "")
+        case .into?: throw MaintenanceError(kind: .damage, description: from?.error(source.label).description ?? "")
         case .away(let place)? where !isInto(to):
-            throw MoveError(
+            throw MaintenanceError(
                 kind: .damage, description: "\(source.label) was moved already: its events are in \(place).")
         default: break
         }
         let secret = try secret(source)
         guard secret.count > 0 else {
-            throw MoveError(
+            throw MaintenanceError(
                 kind: .input, description: "No server has used \(source.label) yet: there is nothing to move.")
         }
         let found = try self.secret(target)
         let isFree = try found.isEmpty && target.count("events") == 0
         guard isFree || to != nil && (found == secret || found.isEmpty) else {
-            throw MoveError(
+            throw MaintenanceError(
                 kind: .output,
                 description: "\(target.label) has another Herald's events already. "
                     + "Choose an empty database, or a folder that does not exist yet.")
@@ -89,7 +89,7 @@ package struct Move {
             }
         }
         try target.finish()
-        for end in [source, target] where try end.isServed { throw MoveError.busy("A server", end.label) }
+        for end in [source, target] where try end.isServed { throw MaintenanceError.busy("A server", end.label) }
         // In this order: at no time may a server use either of them.
         try source.set(.away(target.label))
         try target.set(nil)

@@ -68,39 +68,17 @@ package enum MoveState: Equatable, Sendable {
     }
 }
 
-/// Why a move was refused. The text is for operators.
-package struct MoveError: Error, Equatable, CustomStringConvertible {
-    package enum Kind: Sendable {
-        /// There is nothing to move.
-        case input
-        /// It can't go there.
-        case output
-        /// The input is damaged, or of another version.
-        case damage
-        /// A server has to stop first.
-        case busy
-        /// A defect.
-        case failed
+extension MaintenanceError {
+    package static func busy(_ holder: String, _ label: String) -> MaintenanceError {
+        MaintenanceError(kind: .busy, description: "\(holder) uses \(label). Stop it, and run this again.")
     }
 
-    package let kind: Kind
-    package let description: String
-
-    package init(kind: Kind, description: String) {
-        self.kind = kind
-        self.description = description
-    }
-
-    package static func busy(_ holder: String, _ label: String) -> MoveError {
-        MoveError(kind: .busy, description: "\(holder) uses \(label). Stop it, and run this again.")
-    }
-
-    package static func damaged(event: LogPosition, _ label: String) -> MoveError {
+    package static func damaged(event: LogPosition, _ label: String) -> MaintenanceError {
         let advice =
             StoreError.isOnServer(label)
             ? "restore a backup of the database."
             : "`herald check` says what else is, and `herald salvage` makes a data folder without it."
-        return MoveError(
+        return MaintenanceError(
             kind: .damage, description: "Event \(event) of \(label) is damaged, and damage is not moved: \(advice)")
     }
 }
