@@ -43,7 +43,7 @@ extension EventTypeRecord: RowConvertible {
     }
 }
 
-extension EventTypeSummary: RowConvertible {
+extension EventTypeSummary {
     /// Neither store reads the example and the schema for their lengths.
     package static func columns(_ dialect: SQLDialect) -> String {
         let bytes = dialect == .sqlite ? "length" : "octet_length"
@@ -53,12 +53,16 @@ extension EventTypeSummary: RowConvertible {
             """
     }
 
-    /// Never fails. With an unknown check, each event of the type needs the description, and is refused because that can't be read.
+    /// Never fails. An unknown check is recorded: each event of the type needs the description, and is refused as that can't be
+    /// read.
     /// - Parameter row: a row of `columns`.
-    package init(_ row: some ResultRow) {
+    package init(_ row: some ResultRow, _ damaged: DamagedRows) {
+        let check = EventTypeRecord.Check(rawValue: row.text(2))
+        if check == nil {
+            damaged.record(row.name(0...1), in: "event_types", "it holds an unknown check_mode, \(row.text(2))")
+        }
         self.init(
-            app: AppKey(rawValue: row.integer(0)), type: row.text(1),
-            check: EventTypeRecord.Check(rawValue: row.text(2)) ?? .enforce, hasSchema: row.flag(3),
+            app: AppKey(rawValue: row.integer(0)), type: row.text(1), check: check ?? .enforce, hasSchema: row.flag(3),
             createdAt: row.figure(4), updatedAt: row.figure(5), version: row.figure(6),
             bytes: Int(clamping: row.integer(7)))
     }

@@ -42,26 +42,3 @@ extension WaitingDelivery {
         return delivery
     }
 }
-
-extension EventTypeSummary {
-    /// Never fails. An unknown check is recorded.
-    /// - Parameter row: a row of `columns`.
-    package init(_ row: some ResultRow, _ damaged: DamagedRows) {
-        self.init(row)
-        if EventTypeRecord.Check(rawValue: row.text(2)) == nil {
-            damaged.record(row.name(0...1), in: "event_types", "it holds an unknown check_mode, \(row.text(2))")
-        }
-    }
-}
-
-extension PendingCount {
-    /// Never fails. A count that is brought into its range is recorded.
-    /// - Parameter row: a row of `columns`.
-    package init(_ row: some ResultRow, _ damaged: DamagedRows) {
-        self.init(row)
-        if events != row.integer(1) || bytes != row.integer(2) {
-            let found = events == row.integer(1) ? row.integer(2) : row.integer(1)
-            damaged.record(row.name(0...0), in: "pending_counts", "it holds an impossible count, \(found)")
-        }
-    }
-}

@@ -129,12 +129,17 @@ extension ReplacedEvent {
     }
 }
 
-extension PendingCount: RowConvertible {
+extension PendingCount {
     package static let columns = "app, events, bytes"
 
-    /// Never fails: a count only limits its app.
-    package init(_ row: some ResultRow) {
+    /// Never fails: a count only limits its app. One that is brought into its range is recorded.
+    /// - Parameter row: a row of `columns`.
+    package init(_ row: some ResultRow, _ damaged: DamagedRows) {
         self.init(app: AppKey(rawValue: row.integer(0)), events: row.figure(1), bytes: row.figure(2))
+        if events != row.integer(1) || bytes != row.integer(2) {
+            let found = events == row.integer(1) ? row.integer(2) : row.integer(1)
+            damaged.record(row.name(0...0), in: "pending_counts", "it holds an impossible count, \(found)")
+        }
     }
 }
 
