@@ -118,12 +118,7 @@ package protocol SharedTransaction: SharedStatements {
     /// Runs a statement whose result is not needed: in its order, before the commit.
     func record(_ statement: SharedStatement, _ values: [any ColumnConvertible]) throws(StoreError)
 
-    func redeliver(_ deliveries: [WaitingDelivery]) throws(StoreError)
-
     func write(_ checkpoint: Checkpoint) throws(StoreError)
-
-    /// Ends deliveries with a row of their own.
-    func drop(_ deliveries: [DeliveryKey], at time: Int64) throws(StoreError)
 
     /// The attempts of a deleted delegate are not listed any more.
     func forgetAttempts(of delegate: DelegateKey)
