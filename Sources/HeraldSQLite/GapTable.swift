@@ -29,6 +29,18 @@ struct GapTable {
         for statement in [remove, add] { try statement.bound(first, last).run() }
     }
 
+    /// Fills the table from the events: what is missing between them was removed by retention.
+    static func derive(_ connection: Connection) throws(StoreError) {
+        try connection.execute("DELETE FROM gaps")
+        if try connection.integer("SELECT max(sequence) - min(sequence) + 1 - count(*) FROM events") == 0 { return }
+        try connection.execute(
+            """
+            INSERT INTO gaps SELECT before + 1, sequence - 1
+            FROM (SELECT sequence, lag(sequence) OVER (ORDER BY sequence) AS before FROM events)
+            WHERE sequence > before + 1
+            """)
+    }
+
     /// The ends of all ranges, by their beginnings.
     static func all(_ connection: Connection) throws(StoreError) -> [LogPosition: LogPosition] {
         let rows = try Statement(connection, "SELECT first, last FROM gaps").rows { row throws(StoreError) in

@@ -106,6 +106,8 @@ package enum Salvage {
         for table in ["lanes", "waiting", "replays", "statistics", "unannounced", "leases"] {
             try to.execute("DELETE FROM \(table) WHERE delegate NOT IN (SELECT key FROM delegates)")
         }
+        // All else that is missing now has an entry.
+        try GapTable.derive(to)
         try to.execute(
             "INSERT INTO progress SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM progress);"
                 + "DELETE FROM waiting WHERE event > (SELECT ifnull(max(sequence), 0) FROM events)"
@@ -117,10 +119,6 @@ package enum Salvage {
                 + "DELETE FROM app_blocks WHERE block >= (SELECT ifnull(max(sequence), 0) + 1 FROM events) >> 10;"
                 + "DELETE FROM pending_counts; INSERT INTO pending_counts"
                 + " SELECT app, count(*), sum(bytes) FROM pending GROUP BY app;"
-                // What is missing now was removed by retention: all else has an entry.
-                + "DELETE FROM gaps; INSERT INTO gaps SELECT before + 1, sequence - 1"
-                + " FROM (SELECT sequence, lag(sequence) OVER (ORDER BY sequence) AS before FROM events)"
-                + " WHERE sequence > before + 1;"
                 + "UPDATE lanes SET cursor = min(cursor, (SELECT ifnull(max(sequence), 0) FROM events)),"
                 + " position = min(position, (SELECT ifnull(max(sequence), 0) FROM events));"
                 + "UPDATE progress SET settled = min(settled, (SELECT ifnull(max(sequence), 0) FROM events));"

@@ -266,18 +266,7 @@ package final class SQLiteMoveEnd: MoveEnd {
     // MARK: The end
 
     package func finish() throws {
-        try transaction {
-            try database().execute("DELETE FROM gaps")
-            let gaps = "SELECT max(sequence) - min(sequence) + 1 - count(*) FROM events"
-            if try database().integer(gaps) > 0 {
-                try database().execute(
-                    """
-                    INSERT INTO gaps SELECT before + 1, sequence - 1
-                    FROM (SELECT sequence, lag(sequence) OVER (ORDER BY sequence) AS before FROM events)
-                    WHERE sequence > before + 1
-                    """)
-            }
-        }
+        try transaction { try GapTable.derive(database()) }
         let orphans = try Statement(database(), "PRAGMA foreign_key_check").rows { $0.text(0) }
         guard orphans.isEmpty else {
             throw MaintenanceError(
