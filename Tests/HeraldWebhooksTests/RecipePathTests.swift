@@ -34,7 +34,7 @@ struct RecipePathTests {
         var random = SeededRandom(seed: 34)
         let templates = try ["/v1/{{ data }}/end", "/{{ data }}", "/a-{{ data }}.json", "/a/{{ data }}{{ data }}/b"].map
         {
-            try TextTemplate($0, for: .path, at: "/request/path")
+            (text: $0, template: try TextTemplate($0, for: .path, at: "/request/path"))
         }
         let query = try TextTemplate("x{{ data }}", for: .query, at: "/request/query/q")
         let bases = ["https://user.example:8443", "http://10.0.0.1", "https://[2001:db8::1]"]
@@ -49,7 +49,7 @@ struct RecipePathTests {
             let roots = TemplateRoots(EventView(event), delegate: "dlg_1")
             var budget = WorkBudget(steps: TemplateLimits.steps)
             let searched = try query.render(roots, &budget)
-            for template in templates {
+            for (text, template) in templates {
                 var budget = WorkBudget(steps: TemplateLimits.steps)
                 let index = round % bases.count
                 guard let path = try? template.render(roots, &budget) else { continue }
@@ -59,7 +59,7 @@ struct RecipePathTests {
                     url.port == parsed[index].port,
                     // As it was made: libcurl has removed no segment and read no other query.
                     url.text.hasSuffix(path + "?q=" + searched),
-                    path.split(separator: "/").count == template.text.split(separator: "/").count
+                    path.split(separator: "/").count == text.split(separator: "/").count
                 else {
                     Issue.record("\(value.debugDescription) makes \(url.text)")
                     return

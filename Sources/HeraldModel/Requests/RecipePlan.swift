@@ -104,9 +104,7 @@ package struct RecipePlan: Sendable {
             } else {
                 wrong("must be " + Method.allCases.map { "\"\($0.rawValue)\"" }.joined(separator: ", "))
             }
-        case "path":
-            path = Self.template(value, .path, pointer, &errors)
-            if let path, !path.text.hasPrefix("/") { wrong("must begin with /: it follows the path of url") }
+        case "path": path = Self.template(value, .path, pointer, &errors)
         case "query": query = Self.named(value, .query, pointer, max: Self.maxQuery, &errors) { _ in nil }
         case "headers":
             headers = Self.named(
@@ -130,7 +128,7 @@ package struct RecipePlan: Sendable {
         do {
             return try TextTemplate(text, for: use, at: pointer)
         } catch {
-            errors += error.errors
+            errors.append(error)
             return nil
         }
     }

@@ -41,3 +41,8 @@ package final class Template: Sendable {
         return renderer.output
     }
 }
+
+/// Why a template is invalid: all errors, each with its pointer.
+package struct TemplateErrors: Error, Equatable, Sendable {
+    package let errors: [FieldError]
+}

@@ -13,30 +13,26 @@ package struct TextTemplate: Sendable {
         case query
     }
 
-    /// The template itself, to store and to show.
-    package let text: String
-    package let use: Use
+    private let use: Use
     private let pieces: [TemplatePiece]
     private let pointer: String
 
     /// - Parameters:
     ///   - pointer: the pointer of the text, for the errors of both the template and of ``render(_:_:)``.
-    package init(_ text: String, for use: Use, at pointer: String) throws(TemplateErrors) {
-        func failure(_ detail: String) -> TemplateErrors { TemplateErrors(errors: [FieldError(pointer, detail)]) }
+    package init(_ text: String, for use: Use, at pointer: String) throws(FieldError) {
         guard text.utf8.count <= TemplateLimits.textBytes else {
-            throw failure("must have at most \(TemplateLimits.textBytes) bytes")
+            throw FieldError(pointer, "must have at most \(TemplateLimits.textBytes) bytes")
         }
         let pieces: [TemplatePiece]
         do throws(TextError) {
             pieces = try TemplateParser.pieces(text, TemplateScope(hasAttempt: use == .header))
         } catch {
-            throw failure(error.detail)
+            throw FieldError(pointer, error.detail)
         }
-        self.text = text
         self.use = use
         self.pieces = pieces
         self.pointer = pointer
-        if let problem { throw failure(problem) }
+        if let problem { throw FieldError(pointer, problem) }
     }
 
     /// Why the text around the placeholders is invalid.

@@ -268,9 +268,9 @@ struct TemplateTests {
         for path in [
             "a", "", "//a", "/a//b", "/../a", "/a/.", "/%2e%2E/a", "/a?b", "/a#b", "/é", "/a%2", "/a b", "{{ id }}",
         ] {
-            #expect(throws: TemplateErrors.self, "\(path)") { try TextTemplate(path, for: .path, at: "/t") }
+            #expect(throws: FieldError.self, "\(path)") { try TextTemplate(path, for: .path, at: "/t") }
         }
-        #expect(throws: TemplateErrors.self) { try TextTemplate("/{{ attempt }}", for: .path, at: "/t") }
-        #expect(throws: TemplateErrors.self) { try TextTemplate("é", for: .header, at: "/t") }
+        #expect(throws: FieldError.self) { try TextTemplate("/{{ attempt }}", for: .path, at: "/t") }
+        #expect(throws: FieldError.self) { try TextTemplate("é", for: .header, at: "/t") }
     }
 }
