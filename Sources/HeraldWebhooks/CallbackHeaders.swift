@@ -53,7 +53,7 @@ final class CallbackHeaders {
     ) throws(TransferError) {
         let eventID = EventID.header(callback.event.id)
         guard (1...Self.maxID).contains(eventID.utf8.count), eventID.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
-            throw .eventID
+            throw TransferError("the event's id can't stand in a header")
         }
         let seconds = String(now / 1000)
         id.set(eventID)
@@ -80,11 +80,11 @@ final class CallbackHeaders {
                 let rest = UnsafeMutableRawBufferPointer(rebasing: signature.value[end...])
                 end += try signer.write(prefix, body, to: rest)
             } catch {
-                throw .signing(error)
+                throw TransferError(error.description)
             }
         }
         // A callback is never sent without a signature: a receiver could reject it as a forgery, or, worse, accept it.
-        if end == 0 { throw .noSecret }
+        if end == 0 { throw TransferError("all secrets of the delegate have expired: rotate its secret") }
         signature.value[end] = 0
     }
 }

@@ -5,20 +5,13 @@ import HeraldRuntime
 extension CurlSender {
     /// `clock` and `configuration` are immutable; everything else is made for this call.
     package func preview(_ callback: Callback) -> RequestPreview {
-        let target: Target
-        do throws(TargetError) {
-            target = try Target(
+        do throws(TransferError) {
+            let target = try Target(
                 callback.delegate, userAgent: userAgent, origin: configuration.origin,
                 addressGuard: configuration.addressGuard, proxies: configuration.proxies)
-        } catch {
-            return .notMade(FieldError("/request", error.detail))
-        }
-        do throws(TransferError) {
             return .request(try preview(callback, target, now: clock.wall()))
-        } catch .notMade(let failure) {
-            return .notMade(FieldError("/request\(failure.pointer)", failure.detail))
         } catch {
-            return .notMade(FieldError("/request", error.detail))
+            return .notMade(error.field)
         }
     }
 

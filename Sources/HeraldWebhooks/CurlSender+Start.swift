@@ -50,7 +50,7 @@ extension CurlSender {
 
     // MARK: Targets
 
-    private func target(for delegate: WebhookDelegate) throws(TargetError) -> Target {
+    private func target(for delegate: WebhookDelegate) throws(TransferError) -> Target {
         if let target = targets[delegate.key], target.delegate === delegate { return target }
         if targets.count >= Self.maxIdleTargets { dropIdleTargets() }
         let target = try Target(
@@ -193,7 +193,10 @@ extension CurlSender {
     private func makeRoom(for count: Int, _ transfer: Transfer, _ app: AppKey) throws(TransferError) {
         recipeBodies.give(back: transfer.recipeBytes, of: app)
         transfer.recipeBytes = 0
-        guard let bytes = recipeBodies.take(count, of: app) else { throw .noRoom }
+        guard let bytes = recipeBodies.take(count, of: app) else {
+            throw TransferError(
+                "the bodies and headers that were made for open requests leave no room for this one", .stopped)
+        }
         transfer.recipeBytes = bytes
     }
 

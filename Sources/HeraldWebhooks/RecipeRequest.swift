@@ -62,7 +62,7 @@ struct RecipeTarget {
                 method: plan.method, url: url, parsedURL: url == base ? nil : ParsedURL(url), payload: payload,
                 lines: lines + signed, hasStandardSignature: hasStandard)
         } catch {
-            throw .notMade(error)
+            throw TransferError(notMade: error)
         }
     }
 

@@ -12,16 +12,16 @@ struct Signer {
     /// Milliseconds since 1970 UTC.
     let expiresAt: Int64
 
-    init(_ entry: DelegateSecret) throws(TargetError) {
+    init(_ entry: DelegateSecret) throws(TransferError) {
         expiresAt = entry.expiresAt ?? .max
         guard entry.secret.scheme != .text else {
-            throw .signing("The secret is a text, which can't sign by Standard Webhooks.")
+            throw TransferError("The secret is a text, which can't sign by Standard Webhooks.", .addressBlocked)
         }
         let bytes = entry.secret.bytes
         do {
             key = try entry.secret.scheme == .v1 ? .hmac(HMAC(key: bytes)) : .ed25519(Ed25519.PrivateKey(seed: bytes))
         } catch {
-            throw .signing("\(error)")
+            throw TransferError("\(error)", .addressBlocked)
         }
     }
 

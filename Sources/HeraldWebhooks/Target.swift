@@ -61,7 +61,7 @@ final class Target {
     init(
         _ delegate: WebhookDelegate, userAgent: String, origin: String = "", addressGuard: AddressGuard,
         proxies: ProxyRules = ProxyRules()
-    ) throws(TargetError) {
+    ) throws(TransferError) {
         self.delegate = delegate
         let settings = delegate.settings
         format = settings.format
@@ -70,9 +70,11 @@ final class Target {
         do {
             url = try CallbackURL(settings.url)
         } catch {
-            throw .url(error)
+            throw TransferError("The URL \(error).", .addressBlocked)
         }
-        guard let parsedURL = ParsedURL(url) else { throw .url(.malformed("no memory")) }
+        guard let parsedURL = ParsedURL(url) else {
+            throw TransferError("The URL \(CallbackURLError.malformed("no memory")).", .addressBlocked)
+        }
         self.parsedURL = parsedURL
         proxy = proxies.proxy(of: delegate.id, host: url.host)
         tls = TargetTLS(delegate)
@@ -83,9 +85,11 @@ final class Target {
         connectionGroup = hasher.finalize() & 0x7fff_ffff
         sessions = url.scheme == .https ? TLSSessions() : nil
         signers = try delegate.state.secrets.filter { $0.secret.scheme != .text }
-            .map { entry throws(TargetError) in try Signer(entry) }
+            .map { entry throws(TransferError) in try Signer(entry) }
         if let recipe = settings.request {
-            guard let plan = RecipePlan(recipe) else { throw .recipe }
+            guard let plan = RecipePlan(recipe) else {
+                throw TransferError("The setting request is none that this release understands.", .requestNotMade)
+            }
             self.recipe = RecipeTarget(plan, delegate.state.secrets)
             if case .oauth2(let client) = plan.auth {
                 tokens = TokenSource(
@@ -211,29 +215,5 @@ final class Pin {
         let dialled = address.family == .v4 ? "\(address)" : "[\(address)]"
         peer = "\(dialled):\(url.port)"
         connectTo = url.address == nil ? HeaderList(["\(url.host):\(url.port):\(dialled):\(url.port)"]) : nil
-    }
-}
-
-/// Why no callback can be sent to a delegate.
-enum TargetError: Error {
-    case url(CallbackURLError)
-    /// A key cannot sign.
-    case signing(String)
-    /// The stored recipe has members or values that this release does not support.
-    case recipe
-
-    var detail: String {
-        switch self {
-        case .url(let error): "The URL \(error)."
-        case .signing(let detail): detail
-        case .recipe: "The setting request is none that this release understands."
-        }
-    }
-
-    var verdict: CallbackOutcome.Verdict {
-        switch self {
-        case .url, .signing: .failed(.addressBlocked, detail: detail)
-        case .recipe: .failed(.requestNotMade, detail: detail)
-        }
     }
 }

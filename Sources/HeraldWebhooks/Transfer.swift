@@ -1,7 +1,6 @@
 import CHeraldCurl
 import CHeraldSSL
 import Glibc
-import HeraldCrypto
 import HeraldModel
 import HeraldRuntime
 
@@ -173,18 +172,28 @@ final class Transfer {
             return herald_easy_configure(easy, &settings) == 1
         }
         let isConfigured = caFile.map { $0.withCString { configure($0) } } ?? configure(nil)
-        guard easy != nil, isConfigured else { throw .handle }
-        guard herald_easy_set_url(easy, target.parsedURL.handle) == 1 else { throw .url }
+        guard easy != nil, isConfigured else {
+            throw TransferError("libcurl has no memory for a handle", .stopped)
+        }
+        try setURL(target.parsedURL)
         if target.multi == .http2 {
             herald_easy_set_http2(
                 easy, target.url.scheme == .https ? 1 : 0, target.usesConnectionsOnce ? 0 : 1, target.connectionGroup)
         }
-        if let proxy = target.proxy, herald_easy_set_proxy(easy, proxy.url, onResolve, own) != 1 { throw .proxy }
+        if let proxy = target.proxy, herald_easy_set_proxy(easy, proxy.url, onResolve, own) != 1 {
+            throw TransferError("libcurl did not take the proxy")
+        }
         if let sessions = target.sessions { herald_easy_set_share(easy, sessions.handle) }
         if let tls = target.tls {
             let texts = [caFile, tls.authorities, tls.pin, tls.certificate, tls.key]
             let isSet = withCStrings(texts) { herald_easy_set_tls(easy, $0[0], $0[1], $0[2], $0[3], $0[4]) == 1 }
-            guard isSet else { throw .tls }
+            guard isSet else { throw TransferError("libcurl did not take the delegate's TLS settings") }
+        }
+    }
+
+    private func setURL(_ url: ParsedURL) throws(TransferError) {
+        guard herald_easy_set_url(easy, url.handle) == 1 else {
+            throw TransferError("libcurl has no memory for the URL")
         }
     }
 
@@ -206,7 +215,7 @@ final class Transfer {
         headers.setRest(list)
         if let url = request.parsedURL {
             ownURL = url
-            guard herald_easy_set_url(easy, url.handle) == 1 else { throw .url }
+            try setURL(url)
         }
         try setBody(callback, request.payload, target, now, isSigned: request.hasStandardSignature)
         if !request.hasStandardSignature { herald_easy_set_headers(easy, list.first) }
@@ -333,34 +342,22 @@ extension Callback {
     }
 }
 
-enum TransferError: Error {
-    /// libcurl has no memory, or lacks one of the options.
-    case handle
-    case url, tls, proxy, noRoom, eventID, noSecret
-    /// The recipe of the delegate makes no request of the event.
-    case notMade(FieldError)
-    case signing(CryptoError)
+/// Why a callback is not sent.
+struct TransferError: Error {
+    let verdict: CallbackOutcome.Verdict
+    /// As a preview shows it.
+    let field: FieldError
 
-    var detail: String {
-        switch self {
-        case .handle: "libcurl has no memory for a handle"
-        case .url: "libcurl has no memory for the URL"
-        case .tls: "libcurl did not take the delegate's TLS settings"
-        case .proxy: "libcurl did not take the proxy"
-        case .noRoom: "the bodies and headers that were made for open requests leave no room for this one"
-        case .notMade(let failure): "/request\(failure.pointer) \(failure.detail)"
-        case .eventID: "the event's id can't stand in a header"
-        case .noSecret: "all secrets of the delegate have expired: rotate its secret"
-        case .signing(let error): error.description
-        }
+    /// - Parameter failure: `stopped` if it is not the receiver's.
+    init(_ detail: String, _ failure: CallbackFailure = .protocolError) {
+        verdict = .failed(failure, detail: detail)
+        field = FieldError("/request", detail)
     }
 
-    var verdict: CallbackOutcome.Verdict {
-        switch self {
-        // Not the receiver's failure.
-        case .handle, .noRoom: .failed(.stopped, detail: detail)
-        case .notMade: .failed(.requestNotMade, detail: detail)
-        default: .failed(.protocolError, detail: detail)
-        }
+    /// - Parameter error: of the delegate's recipe, which makes no request of the event.
+    init(notMade error: FieldError) {
+        let pointer = "/request\(error.pointer)"
+        verdict = .failed(.requestNotMade, detail: "\(pointer) \(error.detail)")
+        field = FieldError(pointer, error.detail)
     }
 }
