@@ -89,7 +89,7 @@ func fuzzTemplate(_ bytes: [UInt8]) {
     let (first, second) = bytes.twoParts
     guard let document = try? JSONDocument(parsing: first), (try? JSONDocument(parsing: second)) != nil else { return }
     let template: Template
-    do throws(TemplateErrors) {
+    do throws(FieldErrors) {
         template = try Template(document.root, at: "/body")
     } catch {
         precondition(!error.errors.isEmpty && error.errors.allSatisfy { $0.pointer.hasPrefix("/body") })

@@ -84,7 +84,7 @@ struct DelegateInputTests {
         #expect(state.settings.tls.clientKey == one.key && state.settings.tls.pin == one.pin)
         let before = state
         for members in [#""tls": {"client_key": null}"#, #""url": "http://a/""#] {
-            #expect(throws: RegistryWrite.InvalidSettings.self) { try change(members) }
+            #expect(throws: FieldErrors.self) { try change(members) }
             state = before
         }
         try change(#""tls": null, "url": "http://a/""#)
@@ -184,7 +184,7 @@ struct DelegateInputTests {
         settings.leaseSeconds = 60
         settings.headers = [KeyValue("Host", "x")]
         #expect(try patched(settings, .active, #"{"lease_seconds": 60}"#).expiresAt == 61_000)
-        #expect(throws: RegistryWrite.InvalidSettings.self) {
+        #expect(throws: FieldErrors.self) {
             try patched(settings, .active, #"{"lease_seconds": 61}"#)
         }
     }

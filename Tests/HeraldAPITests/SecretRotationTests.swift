@@ -54,7 +54,7 @@ struct SecretRotationTests {
         let older = (1...4).map { DelegateSecret(secret($0), expiresAt: 9_000) }
         var full = state(DelegateSecret(secret(9)))
         full.secrets += older
-        #expect(throws: RegistryWrite.InvalidSettings.self) { try rotated(full) }
+        #expect(throws: FieldErrors.self) { try rotated(full) }
         #expect(try rotated(full, #"{"overlap_seconds": 0}"#).secrets.count == 5)
         #expect(try rotated(full, now: 9_000).secrets.count == 2)
     }

@@ -54,7 +54,7 @@ struct BorderTests {
         }
         let delegate = try #require(await bench.register())
         let changed = await bench.change(
-            .update(id: delegate.id, ifVersion: nil) { state, _ throws(RegistryWrite.InvalidSettings) in
+            .update(id: delegate.id, ifVersion: nil) { state, _ throws(FieldErrors) in
                 state.settings.rateLimit = 0
                 state.secrets = []
             })

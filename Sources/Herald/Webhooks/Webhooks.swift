@@ -74,7 +74,7 @@ extension Webhooks {
         _ settings: WebhookSettings, id: Webhook.ID? = nil, secret: SigningSecret? = nil, start: EventPoint = .now
     ) async throws(HubError) -> Webhook {
         if let id {
-            return try await update(id) { state, now throws(RegistryWrite.InvalidSettings) in
+            return try await update(id) { state, now throws(FieldErrors) in
                 try state.replace(settings, secret, now: now)
             }
         }
@@ -181,14 +181,14 @@ extension Webhooks {
         let rotation = SecretRotation(
             overlapSeconds: overlap?.components.seconds ?? SecretRotation.defaultOverlap, secret, scheme: signature,
             newBytes: try SigningSecret.newBytes())
-        return try await update(id, showsSecret: true) { state, now throws(RegistryWrite.InvalidSettings) in
+        return try await update(id, showsSecret: true) { state, now throws(FieldErrors) in
             try rotation.rotate(&state, now: now)
         }
     }
 
     private func update(
         _ id: String, _ version: Int64? = nil, showsSecret: Bool = false,
-        _ change: @escaping @Sendable (inout WebhookDelegate.State, Int64) throws(RegistryWrite.InvalidSettings) -> Void
+        _ change: @escaping @Sendable (inout WebhookDelegate.State, Int64) throws(FieldErrors) -> Void
     ) async throws(HubError) -> Webhook {
         try webhook(
             of: await hub.change(.update(id: id, ifVersion: version.map { [$0] }, change: change)), id, showsSecret)

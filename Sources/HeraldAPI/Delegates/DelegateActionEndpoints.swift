@@ -53,7 +53,7 @@ struct DelegateActionEndpoints: Sendable {
             _ = try hub.webhook(call.parameters[0], of: call.app, for: .rotateSecret)
         }
         try registry.update(
-            call, { state, now throws(RegistryWrite.InvalidSettings) in try rotation.rotate(&state, now: now) },
+            call, { state, now throws(FieldErrors) in try rotation.rotate(&state, now: now) },
             updated: Self.showSecret)
     }
 

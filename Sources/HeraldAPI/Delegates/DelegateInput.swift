@@ -60,7 +60,7 @@ struct DelegateInput {
 
     /// A change that is applied to the current delegate in the transaction. `now`: milliseconds since 1970 UTC.
     typealias Change =
-        @Sendable (_ state: inout WebhookDelegate.State, _ now: Int64) throws(RegistryWrite.InvalidSettings) -> Void
+        @Sendable (_ state: inout WebhookDelegate.State, _ now: Int64) throws(FieldErrors) -> Void
 
     /// - Throws: 422 with all invalid fields.
     static func patch(_ document: JSONDocument, _ rules: WebhookRules) throws(Problem) -> Change {
@@ -73,17 +73,17 @@ struct DelegateInput {
         for (key, value) in document.root.members where key != "request" { input.read(key, value, into: &probe) }
         input.reader.add(WebhookRules.limitProblems(of: probe))
         try input.reader.check()
-        return { state, now throws(RegistryWrite.InvalidSettings) in
+        return { state, now throws(FieldErrors) in
             var input = DelegateInput()
             let old = state.settings
             for (key, value) in document.root.members { input.read(key, value, into: &state.settings) }
-            if state.settings.kind != old.kind { throw RegistryWrite.InvalidSettings([WebhookRules.kindHasChanged]) }
+            if state.settings.kind != old.kind { throw FieldErrors([WebhookRules.kindHasChanged]) }
             // Existing settings may be older than a rule. A patch that changes none may renew the lease.
             if state.settings != old || !state.settings.hasSubjects(of: old) {
                 input.reader.add(rules.problems(of: &state.settings))
             }
             // Merged with the existing entries, the limit may be exceeded.
-            if !input.reader.errors.isEmpty { throw RegistryWrite.InvalidSettings(input.reader.errors) }
+            if !input.reader.errors.isEmpty { throw FieldErrors(input.reader.errors) }
             if document["lease_seconds"] != nil { state.apply(.leaseRenewed, now: now) }
         }
     }

@@ -44,7 +44,7 @@ struct PreviewEndpoints: Sendable {
         _ delegate: WebhookDelegate, _ change: DelegateInput.Change
     ) throws(Problem) -> WebhookDelegate {
         var state = delegate.state
-        do throws(RegistryWrite.InvalidSettings) {
+        do throws(FieldErrors) {
             try hub.rules.apply(change, to: &state, now: hub.clock.wall())
         } catch {
             throw .invalid(error.errors)

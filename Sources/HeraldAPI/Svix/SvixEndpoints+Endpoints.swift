@@ -107,9 +107,9 @@ extension SvixEndpoints {
         let (app, id) = (call.app, try endpoint(call).id)
         try write(
             call,
-            .update(id: id, ifVersion: nil) { [hub] state, now throws(RegistryWrite.InvalidSettings) in
+            .update(id: id, ifVersion: nil) { [hub] state, now throws(FieldErrors) in
                 if let uid = input.uid, let owner = hub.committed.registry.delegate(app, uid: uid), owner.id != id {
-                    throw RegistryWrite.InvalidSettings([Self.uidTaken])
+                    throw FieldErrors([Self.uidTaken])
                 }
                 if isWhole { state.settings.description = "" }
                 if input.hasMetadata { state.settings.metadata.removeAll { $0.key != WebhookSettings.uidKey } }
@@ -126,10 +126,10 @@ extension SvixEndpoints {
     /// Sets the channels of an endpoint. Another filter stays, and is not combined with channels.
     private static func select(
         _ channels: [String]?, _ settings: inout WebhookSettings
-    ) throws(RegistryWrite.InvalidSettings) {
+    ) throws(FieldErrors) {
         if settings.filter != nil, SvixChannels.names(of: settings.filter) == nil {
             guard channels != nil else { return }
-            throw RegistryWrite.InvalidSettings([
+            throw FieldErrors([
                 FieldError("/channels", "must be null: the delegate has a filter; add channels to it")
             ])
         }
@@ -189,7 +189,7 @@ extension SvixEndpoints {
             newBytes: try SecretInput.newBytes())
         try write(
             call,
-            .update(id: endpoint(call).id, ifVersion: nil) { state, now throws(RegistryWrite.InvalidSettings) in
+            .update(id: endpoint(call).id, ifVersion: nil) { state, now throws(FieldErrors) in
                 try rotation.rotate(&state, now: now)
             }, names: ["/overlap_seconds": "/gracePeriodSeconds"]
         ) { delegate in
@@ -233,7 +233,7 @@ extension SvixEndpoints {
         let patch = try DelegateInput.patch(JSONDocument(reading: json), hub.rules)
         try write(
             call,
-            .update(id: endpoint(call).id, ifVersion: nil) { state, now throws(RegistryWrite.InvalidSettings) in
+            .update(id: endpoint(call).id, ifVersion: nil) { state, now throws(FieldErrors) in
                 state.settings.headers.removeAll { replaces || removed.contains($0.key.lowercased()) }
                 try patch(&state, now)
             }

@@ -28,7 +28,7 @@ extension Registry {
             if registration.replacesSettings, settings.kind == .webhook, let first = neighbors.first {
                 let replaced = neighbors.count == 1 ? first : neighbors.first { $0.settings.repeats(settings) }
                 guard let replaced else { return (.conflict(first), nil) }
-                return changed(replaced, new) { state, now throws(RegistryWrite.InvalidSettings) in
+                return changed(replaced, new) { state, now throws(FieldErrors) in
                     try state.replace(settings, registration.isOwnSecret ? secret : nil, now: now)
                 }
             }
@@ -70,10 +70,10 @@ extension Registry {
 
     private func changed(
         _ old: WebhookDelegate, _ new: NewDelegate,
-        _ change: (_ state: inout WebhookDelegate.State, _ now: Int64) throws(RegistryWrite.InvalidSettings) -> Void
+        _ change: (_ state: inout WebhookDelegate.State, _ now: Int64) throws(FieldErrors) -> Void
     ) -> (RegistryWrite.Outcome, WriteEffect?) {
         var state = old.state
-        do throws(RegistryWrite.InvalidSettings) {
+        do throws(FieldErrors) {
             try change(&state, new.time)
         } catch {
             return (.invalid(error.errors), nil)
@@ -115,7 +115,7 @@ extension WebhookDelegate.State {
     /// Gives a webhook other settings. Another secret also replaces its key, which still signs for a day.
     package mutating func replace(
         _ settings: WebhookSettings, _ secret: SigningSecret?, now: Int64
-    ) throws(RegistryWrite.InvalidSettings) {
+    ) throws(FieldErrors) {
         self.settings = settings
         guard let secret, secrets.first?.secret != secret else { return }
         try SecretRotation(secret).rotate(&self, now: now)
@@ -125,15 +125,15 @@ extension WebhookDelegate.State {
 extension WebhookRules {
     /// Changes the state of a delegate, and validates the result. `now`: milliseconds since 1970 UTC.
     package func apply(
-        _ change: (_ state: inout WebhookDelegate.State, _ now: Int64) throws(RegistryWrite.InvalidSettings) -> Void,
+        _ change: (_ state: inout WebhookDelegate.State, _ now: Int64) throws(FieldErrors) -> Void,
         to state: inout WebhookDelegate.State, now: Int64
-    ) throws(RegistryWrite.InvalidSettings) {
+    ) throws(FieldErrors) {
         let old = state
         try change(&state, now)
         // Existing settings may be older than a rule. They stay valid until they are changed, unless they could not be read.
         if old.isUnreadable, state.isUnreadable, state.settings == old.settings, state.secrets == old.secrets {
             // What stands for the values is not written while nothing is set again.
-            throw RegistryWrite.InvalidSettings([FieldError("", old.statusReason ?? "")])
+            throw FieldErrors([FieldError("", old.statusReason ?? "")])
         }
         let isSetAgain = old.isUnreadable && !state.isUnreadable
         let isUnchanged = state.settings == old.settings && state.settings.hasSubjects(of: old.settings)
@@ -149,6 +149,6 @@ extension WebhookRules {
         {
             errors.append(FieldError("/secret", problem))
         }
-        if !errors.isEmpty { throw RegistryWrite.InvalidSettings(errors) }
+        if !errors.isEmpty { throw FieldErrors(errors) }
     }
 }

@@ -9,7 +9,7 @@ package struct RegistryWrite: Sendable {
         /// 1970 UTC.
         case update(
             id: String, ifVersion: Set<Int64>?,
-            change: @Sendable (_ state: inout WebhookDelegate.State, _ now: Int64) throws(InvalidSettings) -> Void)
+            change: @Sendable (_ state: inout WebhookDelegate.State, _ now: Int64) throws(FieldErrors) -> Void)
         case remove(id: String, ifVersion: Set<Int64>?)
         case removeAll
     }
@@ -59,12 +59,6 @@ package struct RegistryWrite: Sendable {
         case invalid([FieldError])
     }
 
-    /// The change does not fit the current settings.
-    package struct InvalidSettings: Error {
-        package let errors: [FieldError]
-        package init(_ errors: [FieldError]) { self.errors = errors }
-    }
-
     package let app: AppKey
     package internal(set) var action: Action
     /// For the audit log; `nil` for the process itself, or if it was logged before.
@@ -111,7 +105,7 @@ extension RegistryWrite: RequestCommand {
             }
             checked.action = .register(registration)
         case .update(let id, let version, let change):
-            checked.action = .update(id: id, ifVersion: version) { state, now throws(InvalidSettings) in
+            checked.action = .update(id: id, ifVersion: version) { state, now throws(FieldErrors) in
                 try rules.apply(change, to: &state, now: now)
             }
         case .remove, .removeAll: break

@@ -35,9 +35,9 @@ package struct SecretRotation: Sendable {
     /// - Parameter now: milliseconds since 1970 UTC.
     package func rotate(
         _ state: inout WebhookDelegate.State, now: Int64
-    ) throws(RegistryWrite.InvalidSettings) {
+    ) throws(FieldErrors) {
         guard Self.overlaps.contains(overlapSeconds) else {
-            throw RegistryWrite.InvalidSettings([.integer("/overlap_seconds", Self.overlaps)])
+            throw FieldErrors([.integer("/overlap_seconds", Self.overlaps)])
         }
         let scheme = scheme ?? state.secrets.first?.secret.scheme ?? .v1
         let secret = brought ?? SigningSecret(scheme, random: newBytes)
@@ -48,7 +48,7 @@ package struct SecretRotation: Sendable {
             return kept.isValid(at: now) ? kept : nil
         }
         guard older.count < Self.maxValid else {
-            throw RegistryWrite.InvalidSettings([
+            throw FieldErrors([
                 FieldError(
                     "/overlap_seconds",
                     "would let more than \(Self.maxValid) secrets sign at once: wait until an older one has expired, or "

@@ -39,6 +39,13 @@ extension [FieldError] {
     package var text: String { map(\.text).joined(separator: "\n") }
 }
 
+/// Why a template, or a change of settings, is invalid: all errors.
+package struct FieldErrors: Error {
+    package let errors: [FieldError]
+
+    package init(_ errors: [FieldError]) { self.errors = errors }
+}
+
 /// Why a text is invalid, such as one with a placeholder or a wildcard.
 struct TextError: Error {
     /// Follows the pointer of the text.

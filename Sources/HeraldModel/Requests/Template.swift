@@ -15,16 +15,16 @@ package final class Template: Sendable {
     ///   - source: the posted template.
     ///   - pointer: its pointer, for the errors of both the template and of ``render(_:_:)``.
     /// - Throws: all errors at once.
-    package init(_ source: JSONValue, at pointer: String) throws(TemplateErrors) {
+    package init(_ source: JSONValue, at pointer: String) throws(FieldErrors) {
         let size = JSONWriter.document(of: CompactJSON(source)).count
         guard size <= TemplateLimits.bytes else {
-            throw TemplateErrors(errors: [
+            throw FieldErrors([
                 FieldError(pointer, "must have at most \(TemplateLimits.bytes) bytes without white space, not \(size)")
             ])
         }
         var compiler = TemplateCompiler(at: pointer)
         node = compiler.compile(source)
-        guard compiler.errors.isEmpty else { throw TemplateErrors(errors: compiler.errors) }
+        guard compiler.errors.isEmpty else { throw FieldErrors(compiler.errors) }
         self.pointer = pointer
     }
 
@@ -40,9 +40,4 @@ package final class Template: Sendable {
         }
         return renderer.output
     }
-}
-
-/// Why a template is invalid: all errors, each with its pointer.
-package struct TemplateErrors: Error, Equatable, Sendable {
-    package let errors: [FieldError]
 }

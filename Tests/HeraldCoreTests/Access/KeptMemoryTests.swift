@@ -65,7 +65,7 @@ struct KeptMemoryTests {
         let small = try #require(await bench.register("https://receiver.example/small"))
         let large = subjects(800)
         let changed = await bench.change(
-            .update(id: small.id, ifVersion: nil) { state, _ throws(RegistryWrite.InvalidSettings) in
+            .update(id: small.id, ifVersion: nil) { state, _ throws(FieldErrors) in
                 state.settings.subjects = large
             })
         guard case .refused(.tooMany) = changed else { throw Unexpected("\(changed)") }

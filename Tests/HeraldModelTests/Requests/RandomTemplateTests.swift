@@ -18,7 +18,7 @@ struct RandomTemplateTests {
             let text = source.template()
             let document = try JSONDocument(parsing: text)
             let template: Template
-            do throws(TemplateErrors) {
+            do throws(FieldErrors) {
                 template = try Template(document.root, at: "/body")
             } catch {
                 #expect(!error.errors.isEmpty && error.errors.allSatisfy { $0.pointer.hasPrefix("/body") }, "\(text)")

@@ -31,7 +31,7 @@ struct TemplateTests {
 
     private func errors(_ template: String) throws -> [FieldError] {
         let source = try JSONDocument(parsing: template).root
-        do throws(TemplateErrors) {
+        do throws(FieldErrors) {
             _ = try Template(source, at: "/body")
             return []
         } catch {
