@@ -10,10 +10,10 @@ extension ContentFilter {
         guard let document = try? JSONDocument(parsing: json) else {
             throw .invalid([FieldError("", "must be a JSON object")])
         }
-        var errors: [FieldError] = []
-        guard let filter = Self.compile(document.root, &errors, refusesMistakes: true) else {
-            throw .invalid(errors)
+        do throws(FieldErrors) {
+            try self.init(document.root, at: "", refusesMistakes: true)
+        } catch {
+            throw .invalid(error.errors)
         }
-        self.init(text: filter.text, fields: filter.fields)
     }
 }

@@ -32,41 +32,36 @@ public final class ContentFilter: Sendable {
     /// The members of the outermost object; those that need `data`, which has to be parsed, come last.
     private let fields: [FilterField]
 
-    package init(text: [UInt8], fields: [FilterField]) {
-        self.text = text
-        self.fields = fields.filter { !$0.needsData } + fields.filter(\.needsData)
-    }
-
     /// Compiles a posted filter.
     /// - Parameters:
     ///   - pointer: the pointer of `value` in the request's body, for errors.
-    ///   - errors: all errors are appended; then the result is `nil`.
     ///   - refusesMistakes: whether to refuse what is valid, but hardly meant, which the store may have.
-    package convenience init?(
-        _ value: JSONValue, at pointer: String, _ errors: inout [FieldError], refusesMistakes: Bool = false
-    ) {
-        var found: [FieldError] = []
-        guard let (text, fields) = Self.compile(value, &found, refusesMistakes: refusesMistakes) else {
-            errors += found.map { FieldError(pointer + $0.pointer, $0.detail) }
-            return nil
-        }
-        self.init(text: text, fields: fields)
-    }
-
-    package static func compile(_ value: JSONValue, _ errors: inout [FieldError], refusesMistakes: Bool) -> (
-        text: [UInt8], fields: [FilterField]
-    )? {
+    /// - Throws: all errors.
+    package init(_ value: JSONValue, at pointer: String, refusesMistakes: Bool = false) throws(FieldErrors) {
         let text = JSONWriter.document(of: CompactJSON(value, sortsMembers: true))
-        guard text.count <= Self.maxBytes else {
-            return errors.refuse("", "must have at most \(Self.maxBytes) bytes without white space, not \(text.count)")
+        guard text.count <= ContentFilter.maxBytes else {
+            let limit = "must have at most \(ContentFilter.maxBytes) bytes without white space, not \(text.count)"
+            throw FieldErrors([FieldError(pointer, limit)])
         }
         var compiler = FilterCompiler(refusesMistakes: refusesMistakes)
         let fields = compiler.compile(value)
         guard compiler.errors.isEmpty else {
-            errors += compiler.errors
+            throw FieldErrors(compiler.errors.map { FieldError(pointer + $0.pointer, $0.detail) })
+        }
+        self.text = text
+        self.fields = fields.filter { !$0.needsData } + fields.filter(\.needsData)
+    }
+
+    /// - Parameter errors: all errors are appended; then the result is `nil`.
+    package convenience init?(
+        _ value: JSONValue, at pointer: String, _ errors: inout [FieldError], refusesMistakes: Bool = false
+    ) {
+        do throws(FieldErrors) {
+            try self.init(value, at: pointer, refusesMistakes: refusesMistakes)
+        } catch {
+            errors += error.errors
             return nil
         }
-        return (text, fields)
     }
 
     /// A filter from the store.

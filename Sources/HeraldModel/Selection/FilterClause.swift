@@ -1,7 +1,7 @@
 import HeraldJSON
 
 /// The conditions of a filter on one member of an event, or alternatives for an object of it.
-package struct FilterClause: Sendable {
+struct FilterClause: Sendable {
     indirect enum Rule: Sendable {
         /// The value is an object, or an array with one, whose members match all of these.
         case members([FilterClause])

@@ -1,12 +1,12 @@
 import HeraldJSON
 
 /// A member of the outermost object of a filter: the conditions on one member of the event, or alternatives.
-package indirect enum FilterField: Sendable {
+indirect enum FilterField: Sendable {
     case member(Name, FilterClause)
     case anyOf([[FilterField]])
 
     /// A member of the event. `source` is the attribute of CloudEvents, which other events do not have. `channels` is an array.
-    package enum Name: String, CaseIterable { case id, type, source, subject, time, channels, data }
+    enum Name: String, CaseIterable { case id, type, source, subject, time, channels, data }
 
     /// The key in the outermost object.
     var key: String {
