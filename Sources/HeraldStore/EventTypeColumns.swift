@@ -53,8 +53,8 @@ extension EventTypeSummary {
             """
     }
 
-    /// Never fails. An unknown check is recorded: each event of the type needs the description, and is refused as that can't be
-    /// read.
+    /// Never fails. An unknown check is recorded. Each event of the type needs the description then, and is refused because that
+    /// can't be read.
     /// - Parameter row: a row of `columns`.
     package init(_ row: some ResultRow, _ damaged: DamagedRows) {
         let check = EventTypeRecord.Check(rawValue: row.text(2))

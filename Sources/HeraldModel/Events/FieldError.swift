@@ -39,7 +39,7 @@ extension [FieldError] {
     package var text: String { map(\.text).joined(separator: "\n") }
 }
 
-/// Why a template, or a change of settings, is invalid: all errors.
+/// Why a template, a filter or a change of settings is invalid: all errors.
 package struct FieldErrors: Error {
     package let errors: [FieldError]
 

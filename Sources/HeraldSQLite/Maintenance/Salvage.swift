@@ -106,7 +106,7 @@ package enum Salvage {
         for table in ["lanes", "waiting", "replays", "statistics", "unannounced", "leases"] {
             try to.execute("DELETE FROM \(table) WHERE delegate NOT IN (SELECT key FROM delegates)")
         }
-        // All else that is missing now has an entry.
+        // A lost event has an entry that is marked as damaged.
         try GapTable.derive(to)
         try to.execute(
             "INSERT INTO progress SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM progress);"
