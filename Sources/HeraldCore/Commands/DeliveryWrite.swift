@@ -235,10 +235,21 @@ extension DeliveryWrite: RequestCommand {
             reached.append(delegate)
         }
         let now = context.clock.wall()
-        let deliveries = reached.map { delegate in
-            WaitingDelivery(
+        // Those of the delegates of this step, and earlier ones.
+        var unfinished = DeliveryQuery([.retrying])
+        unfinished.app = app
+        unfinished.event = logged.sequence
+        unfinished.before = DeliveryKey(delegate: (reached.last?.key ?? 0) + 1, event: logged.sequence)
+        unfinished.limit = Self.rowsOfStep
+        let rows = try reached.isEmpty ? [] : transaction.search(unfinished).rows
+        // Later ones wait for it in the order of its lane: a start must find this in the row that replaces it.
+        let first = Set(rows.filter { $0.again(at: now).isFirst }.map(\.delegate))
+        let deliveries = reached.map { delegate -> WaitingDelivery in
+            var delivery = WaitingDelivery(
                 delegate: delegate.key, event: logged.sequence, attempts: 0, dueAt: now, state: .retrying,
                 isReplay: true, isNamed: delegateID != nil, subject: logged.event.subject)
+            delivery.isFirst = first.contains(delegate.key)
+            return delivery
         }
         try transaction.redeliver(deliveries)
         if !deliveries.isEmpty { plan.effects.append(.redelivered(deliveries)) }

@@ -151,6 +151,23 @@ struct RequestTests {
         #expect(world.arrivals(key) == ["e1", "e1", "e1", "e2"])
     }
 
+    @Test("with strict order, one by its event goes first after a crash, too", arguments: [false, true])
+    func redeliverStrictCrash(isNamed: Bool) throws {
+        let (world, key) = try World.registered { $0.ordering = .strict }
+        world.answer = { _ in .failure }
+        world.publishAndSettle(2)
+        #expect(world.arrivals(key) == ["e1"])
+        let id = isNamed ? world.delegate(key)?.id : nil
+        world.manage(.redeliverEvent(id: "e1", delegateID: id))
+        #expect(world.rows(key).map(\.isFirst) == [true])
+        try world.crash()
+        world.settle()
+        #expect(!world.arrivals(key).contains("e2"))
+        world.answer = { _ in .success }
+        world.advance(seconds: 60)
+        #expect(world.arrivals(key).last == "e2")
+    }
+
     @Test("a redelivery is not lost by an earlier checkpoint")
     func redeliverCrossing() throws {
         let (world, key) = try World.registered { $0.retrySchedule = [1] }
