@@ -275,7 +275,8 @@ final class DeliveryEngine: LoopPart {
         changed(lane)
     }
 
-    /// Stops deliveries of erased events. Open requests are not cancelled.
+    /// Stops deliveries of erased events. Open requests are not cancelled. The erasure removes the rows itself, in several steps if they
+    /// are many, and counts them.
     private func erase(_ events: Set<LogPosition>, of app: AppKey) {
         log.erase(events, of: app)
         // An erasure has many steps: none of them reads all rows of a lane, or those of other apps. Those of other processes do not
@@ -288,9 +289,7 @@ final class DeliveryEngine: LoopPart {
                 guard let row = lane.waiting.drop(event) else { continue }
                 ledger.touched(lane)
                 timers.forget(1, lanes)
-                let key = DeliveryKey(delegate: lane.key, event: event)
-                ledger.end(key)
-                if !row.isOpen { awaited.withdraw(key) }
+                if !row.isOpen { awaited.withdraw(DeliveryKey(delegate: lane.key, event: event)) }
             }
             starter.enqueue(lane)
         }
