@@ -94,9 +94,9 @@ package enum DeliveryStatement: Int, CaseIterable, Sendable {
             ORDER BY event DESC LIMIT 1 OFFSET ?4
             """
         case .pageOfAll: Self.page(dialect.indexed(by: "waiting_by_state"), "")
-        case .pageOfDelegate: Self.page(dialect.indexed(by: "waiting_of_delegate"), "AND delegate = ?8")
+        case .pageOfDelegate: Self.page(dialect.indexed(by: "waiting_of_delegate"), "AND delegate = ?7")
         case .searchOfAll: Self.search(dialect.indexed(by: "waiting_by_state"), "")
-        case .searchOfDelegate: Self.search(dialect.indexed(by: "waiting_of_delegate"), "AND delegate = ?8")
+        case .searchOfDelegate: Self.search(dialect.indexed(by: "waiting_of_delegate"), "AND delegate = ?7")
         case .deliveredOfEvent:
             """
             SELECT \(StoredAttempt.columns) FROM attempts \(dialect.indexed(by: "attempts_by_event"))
@@ -111,9 +111,9 @@ package enum DeliveryStatement: Int, CaseIterable, Sendable {
             WHERE events.sequence BETWEEN ?3 AND ?4 AND events.app + 0 = ?2 AND attempts.event = events.sequence
             AND attempts.delegate = ?1 AND \(Self.isDelivered) ORDER BY events.sequence DESC LIMIT ?5
             """
-        case .countOfAll: "SELECT count(*) \(Self.listed(dialect.indexed(by: "waiting_by_state")))"
+        case .countOfAll: "SELECT count(*) \(Self.counted(dialect.indexed(by: "waiting_by_state")))"
         case .countOfDelegate:
-            "SELECT count(*) \(Self.listed(dialect.indexed(by: "waiting_of_delegate"))) AND delegate = ?5"
+            "SELECT count(*) \(Self.counted(dialect.indexed(by: "waiting_of_delegate"))) AND delegate = ?5"
         // For each delegate a range of the index, so that the rows of other apps cost nothing.
         case .countsOfApp:
             """
@@ -140,18 +140,24 @@ package enum DeliveryStatement: Int, CaseIterable, Sendable {
         "\(dialect.indexed(by: "volumes_by_start")) WHERE \(isPast) ORDER BY start, app, type LIMIT ?3"
     }
 
-    private static func listed(_ index: String) -> String {
+    private static func counted(_ index: String) -> String {
         """
         FROM waiting \(index) WHERE state = ?1 AND event BETWEEN ?2 AND ?3
         AND EXISTS (SELECT 1 FROM delegates WHERE key = delegate AND app = ?4)
         """
     }
 
+    /// One condition bounds events and delegates: with another one for the last event, SQLite would read all deliveries of that event.
+    private static func listed(_ index: String, _ more: String) -> String {
+        """
+        FROM waiting \(index) WHERE state = ?1 AND event >= ?2 AND (event, delegate) < (?3, ?4)
+        AND EXISTS (SELECT 1 FROM delegates WHERE key = delegate AND app = ?5) \(more)
+        ORDER BY event DESC, delegate DESC LIMIT ?6
+        """
+    }
+
     private static func page(_ index: String, _ more: String) -> String {
-        """
-        SELECT \(WaitingDelivery.columnsWithSubject) \(listed(index)) AND (event, delegate) < (?5, ?6) \(more)
-        ORDER BY event DESC, delegate DESC LIMIT ?7
-        """
+        "SELECT \(WaitingDelivery.columnsWithSubject) \(listed(index, more))"
     }
 
     /// Like a page, with the type of the event and the end of the last attempt. The inner list bounds the work.
@@ -159,8 +165,7 @@ package enum DeliveryStatement: Int, CaseIterable, Sendable {
         """
         SELECT \(WaitingDelivery.columnsOfFound), events.subject, events.type, attempts.status, attempts.failure,
             attempts.started_at
-        FROM (SELECT \(WaitingDelivery.columns) \(listed(index)) AND (event, delegate) < (?5, ?6) \(more)
-            ORDER BY event DESC, delegate DESC LIMIT ?7) AS found
+        FROM (SELECT \(WaitingDelivery.columns) \(listed(index, more))) AS found
         LEFT JOIN events ON events.sequence = found.event
         LEFT JOIN attempts ON attempts.id =
             (SELECT max(id) FROM attempts AS last WHERE last.event = found.event AND last.delegate = found.delegate)
@@ -319,10 +324,10 @@ extension SharedReader {
     package func countDeliveries(_ query: DeliveryQuery) throws(StoreError) -> Int {
         var count = 0
         for state in query.states {
-            let values = query.values(state, through: .max) + query.delegateValues
+            let values: [any ColumnConvertible] = [state.rawValue, query.first, query.last, query.app]
             let statement: SharedStatement =
                 query.delegate == nil ? .delivery(.countOfAll) : .delivery(.countOfDelegate)
-            count += Int(try first(statement, values) { $0.figure(0) } ?? 0)
+            count += Int(try first(statement, values + query.delegateValues) { $0.figure(0) } ?? 0)
         }
         return count
     }
@@ -406,16 +411,14 @@ extension SharedStatements {
 private let rowsOfSearch = 500
 
 extension DeliveryQuery {
-    fileprivate func values(_ state: WaitingDelivery.State, through last: LogPosition) -> [any ColumnConvertible] {
-        let start = max(event ?? .min, events?.lowerBound ?? .min)
-        let end = min(event ?? .max, events?.upperBound ?? .max, last)
-        return [state.rawValue, start, end, app]
-    }
+    /// The first and the last event of its conditions.
+    fileprivate var first: LogPosition { max(event ?? .min, events?.lowerBound ?? .min) }
+    fileprivate var last: LogPosition { min(event ?? .max, events?.upperBound ?? .max) }
 
     /// The parameters of a page of one state.
     fileprivate func pageValues(_ state: WaitingDelivery.State) -> [any ColumnConvertible] {
-        let before = before ?? DeliveryKey(delegate: .max, event: .max)
-        return values(state, through: before.event) + [before.event, before.delegate, limit] + delegateValues
+        let end = min(before ?? DeliveryKey(delegate: .max, event: .max), DeliveryKey(delegate: .max, event: last))
+        return [state.rawValue, first, end.event, end.delegate, app, limit] + delegateValues
     }
 
     fileprivate var delegateValues: [any ColumnConvertible] { if let delegate { [delegate] } else { [] } }

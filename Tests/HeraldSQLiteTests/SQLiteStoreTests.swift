@@ -430,6 +430,10 @@ struct SQLiteStoreTests {
             if sql == SharedStatement.log(.about).sql(.sqlite) {
                 #expect(plan[0].contains("INTEGER PRIMARY KEY"), "\(plan)")
             }
+            // A page begins at its delivery, and not at the last one of its event.
+            if sql == SharedStatement.delivery(.pageOfAll).sql(.sqlite) {
+                #expect(plan[0].contains("(event,delegate)<(?,?)"), "\(plan)")
+            }
             if lists.contains(sql) { #expect(!plan.contains { $0.contains("TEMP B-TREE") }, "\(plan)") }
         }
     }
