@@ -1,4 +1,5 @@
 import CHeraldSQLite
+import Glibc
 import HeraldModel
 import HeraldRuntime
 import HeraldStore
@@ -91,6 +92,17 @@ final class Connection {
     /// When the last connection closes, SQLite then copies the write-ahead log into the database and deletes the log.
     func checkpointOnClose() throws(StoreError) {
         try configure(SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)
+    }
+
+    /// Runs the body of a start. Damage that it finds is an error of the disk if a read has failed: SQLite reports both alike.
+    func starting<Value>(_ body: () throws(StoreError) -> Value) throws(StoreError) -> Value {
+        do throws(StoreError) {
+            return try body()
+        } catch {
+            let code = herald_sqlite_last_errno(handle)
+            guard case .corrupt = error, code == EIO || code == ENXIO else { throw error }
+            throw .inputOutput(reason: "\(path): \(String(cString: strerror(code)))")
+        }
     }
 
     func prepare(_ sql: String) throws(StoreError) -> Statement { try Statement(self, sql) }

@@ -33,7 +33,7 @@ struct LogScan: Equatable {
         }
         defer { close(descriptor) }
         var header = [UInt8](repeating: 0, count: LogFrame.logHeaderSize)
-        guard pread(descriptor, &header, header.count, 0) == header.count else { return }
+        guard try Self.read(descriptor, &header, at: 0, path) else { return }
         let isBig = header[3] & 1 == 1
         let size = Int(LogFrame.number(header, 8))
         let sum = LogFrame.checksum(header[..<24], 0, isBig)
@@ -42,19 +42,32 @@ struct LogScan: Equatable {
             && size == LogFrame.pageSize
             && sum == LogFrame.long(header, 24)
         salts = LogFrame.salts(header, 16)
-        scan(descriptor, from: hasHeader ? sum : nil, isBig)
+        try scan(descriptor, from: hasHeader ? sum : nil, isBig, path)
     }
 
-    private mutating func scan(_ descriptor: Int32, from start: UInt64?, _ isBig: Bool) {
+    /// - Returns: whether the file has so many bytes there.
+    private static func read(
+        _ descriptor: Int32, _ bytes: inout [UInt8], at offset: Int, _ path: String
+    ) throws(StoreError) -> Bool {
+        let wanted = bytes.count
+        let count = pread(descriptor, &bytes, wanted, off_t(offset))
+        let code = errno
+        // What the disk can't read is not the end of the log.
+        if count < 0 { throw .inputOutput(reason: "\(path): \(String(cString: strerror(code)))") }
+        return count == wanted
+    }
+
+    private mutating func scan(
+        _ descriptor: Int32, from start: UInt64?, _ isBig: Bool, _ path: String
+    ) throws(StoreError) {
         var frame = [UInt8](repeating: 0, count: LogFrame.headerSize + LogFrame.pageSize)
         var sum = start
         // After a damaged page: the checksums that the next page may continue.
         var links: [Link] = []
         var number = 0
         var firstDamaged = start == nil ? 0 : nil as Int?
-        while pread(descriptor, &frame, frame.count, off_t(LogFrame.logHeaderSize + number * frame.count))
-            == frame.count
-        {
+        let size = frame.count
+        while try Self.read(descriptor, &frame, at: LogFrame.logHeaderSize + number * size, path) {
             number += 1
             // The salts of a damaged header are unreliable.
             if number == 1, start == nil { salts = LogFrame.salts(frame, 8) }

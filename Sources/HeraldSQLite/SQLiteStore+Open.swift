@@ -8,13 +8,17 @@ extension SQLiteStore {
     static let checkedBytes = 256 << 20
 
     /// Runs the body, and again if it finds damage. SQLite reports a page that the disk has failed to read as damaged (`unixRead` in its
-    /// `os_unix.c`), and `LogScan` takes it for the end of the log. What the disk can read the second time is not damaged.
-    static func readingAgain<Value>(_ body: () throws(StoreError) -> Value) throws(StoreError) -> Value {
+    /// `os_unix.c`). What the disk can read the second time is not damaged.
+    /// - Parameter isStart: repeats it after an error of the disk, too.
+    static func readingAgain<Value>(
+        isStart: Bool = false, _ body: () throws(StoreError) -> Value
+    ) throws(StoreError) -> Value {
         do throws(StoreError) {
             return try body()
         } catch {
             switch error {
             case .corrupt, .logDamaged: return try body()
+            case .inputOutput where isStart: return try body()
             default: throw error
             }
         }
@@ -27,6 +31,17 @@ extension SQLiteStore {
         if try !checkFiles(folder, extent.bound, logWasInUse: lock.logWasInUse) { try create(folder, cache: cache) }
         let logSize = folder.size(folder.log)
         let connection = try Connection(path: folder.database, .readWrite)
+        try connection.starting { () throws(StoreError) -> Void in
+            try setUp(connection, folder, extent, columnSealer, cache: cache, logSize: logSize ?? 0)
+        }
+        try lock.write(logInUse: true)
+        return connection
+    }
+
+    private static func setUp(
+        _ connection: Connection, _ folder: StoreFolder, _ extent: LogExtent, _ columnSealer: ColumnSealer, cache: Int,
+        logSize: Int
+    ) throws(StoreError) {
         let isSealed = try check(connection, folder, opens: columnSealer)
 
         try Pragmas.set(Pragmas.writer, cache: cache, on: connection)
@@ -34,7 +49,7 @@ extension SQLiteStore {
         // After a crash the log may contain recently erased data. If it can't be truncated now, it is when it grows
         // long.
         try extent.withdraw()
-        if logSize ?? 0 > 0 { _ = try? connection.checkpoint(.truncate) }
+        if logSize > 0 { _ = try? connection.checkpoint(.truncate) }
         // An operator who has provided a key wants no plaintext secrets from now on.
         if !isSealed, columnSealer.sealer != nil {
             try rewrap(connection, from: ColumnSealer(sealer: nil), to: columnSealer)
@@ -43,8 +58,6 @@ extension SQLiteStore {
         // A restored backup may be readable by all users.
         chmod(folder.database, 0o600)
         try folder.sync()
-        try lock.write(logInUse: true)
-        return connection
     }
 
     /// Checks all that is visible without SQLite. Changes nothing.

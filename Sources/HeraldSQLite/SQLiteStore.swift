@@ -56,10 +56,13 @@ package final class SQLiteStore: EventStore, @unchecked Sendable {
         let extent = try LogExtent(path: place.extent)
         self.extent = extent
         let damagedEvents = self.damagedEvents
-        let (heads, writer) = try SQLiteStore.readingAgain { () throws(StoreError) -> (AttemptHeads, Writer) in
+        typealias Parts = (AttemptHeads, Writer)
+        let (heads, writer) = try SQLiteStore.readingAgain(isStart: true) { () throws(StoreError) -> Parts in
             let connection = try SQLiteStore.open(place, lock, extent, columnSealer, cache: caches.writer)
-            let heads = try AttemptHeads(connection)
-            return (heads, try Writer(connection, columnSealer, heads, damagedEvents, extent))
+            return try connection.starting { () throws(StoreError) -> Parts in
+                let heads = try AttemptHeads(connection)
+                return (heads, try Writer(connection, columnSealer, heads, damagedEvents, extent))
+            }
         }
         self.heads = heads
         self.writer = writer
@@ -72,8 +75,10 @@ package final class SQLiteStore: EventStore, @unchecked Sendable {
 
     package func recover() throws(StoreError) -> Recovery {
         let writer = try openWriter()
-        let recovery = try SQLiteStore.readingAgain { () throws(StoreError) -> Recovery in
-            try SQLiteStore.recovery(writer.connection, columnSealer, head: writer.last, damagedRows)
+        let recovery = try SQLiteStore.readingAgain(isStart: true) { () throws(StoreError) -> Recovery in
+            try writer.connection.starting { () throws(StoreError) -> Recovery in
+                try SQLiteStore.recovery(writer.connection, columnSealer, head: writer.last, damagedRows)
+            }
         }
         damagedRows.report()
         return recovery
@@ -81,8 +86,10 @@ package final class SQLiteStore: EventStore, @unchecked Sendable {
 
     package func recover(_ shards: Shards, maxRows: Int) throws(StoreError) -> LaneRecovery {
         let writer = try openWriter()
-        let lanes = try SQLiteStore.readingAgain { () throws(StoreError) -> LaneRecovery in
-            try SQLiteStore.lanes(writer.connection, head: writer.last, maxRows: maxRows, damagedRows)
+        let lanes = try SQLiteStore.readingAgain(isStart: true) { () throws(StoreError) -> LaneRecovery in
+            try writer.connection.starting { () throws(StoreError) -> LaneRecovery in
+                try SQLiteStore.lanes(writer.connection, head: writer.last, maxRows: maxRows, damagedRows)
+            }
         }.of(shards)
         damagedRows.report()
         // The pages of the delegates are not read again.

@@ -54,6 +54,10 @@ struct StoreFolder {
         defer { close(descriptor) }
         var header = [UInt8](repeating: 0, count: 100)
         let count = pread(descriptor, &header, header.count, 0)
+        let code = errno
+        guard count >= 0 || code == EISDIR else {
+            throw .inputOutput(reason: "\(database): \(String(cString: strerror(code)))")
+        }
         guard count > 0 else {
             throw .corrupt(path: database, reason: count == 0 ? "it is empty" : "it is not a file that can be read")
         }

@@ -227,6 +227,23 @@ struct FaultTests {
     }
 
     @Test(
+        "a disk that cannot read the database ends the start with 74, and the next start works",
+        .enabled("needs strace", hasStrace))
+    func unreadableAtStart() async throws {
+        let herald = try await HeraldProcess.start()
+        try await herald.publish()
+        try await herald.stop()
+        let data = herald.folder.path + "/data"
+        let failing = ["-D"] + Self.options(herald.folder, "pread64", "error=EIO", of: data + "/herald.db")
+        let server = [try Binary.path(), "serve", "--listen", "127.0.0.1:0", "--data", data]
+        let failed = try await ChildProcess.run("strace", failing + server)
+        #expect(failed.end == .exited(74), "\(failed.text)")
+        #expect(failed.text.contains("The disk reported an error"))
+        let next = try await herald.restart()
+        #expect(try await next.get("/v1/events").data.count == 1)
+    }
+
+    @Test(
         "killed at any writing system call, it keeps everything that it acknowledged",
         .enabled("needs strace", hasStrace))
     func killedAtSystemCalls() async throws {

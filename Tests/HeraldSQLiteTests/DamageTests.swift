@@ -60,6 +60,24 @@ struct DamageTests {
         }
     }
 
+    @Test("a start reads again after an error of the disk, too")
+    func startsAfterDiskError() throws {
+        var runs = 0
+        try SQLiteStore.readingAgain(isStart: true) { () throws(StoreError) -> Void in
+            runs += 1
+            if runs == 1 { throw StoreError.inputOutput(reason: "page") }
+        }
+        #expect(runs == 2)
+    }
+
+    @Test("a log that the disk can't read is an error of the disk, and does not end there")
+    func unreadableLog() {
+        // Nothing is mapped at the address 0: a read of it ends with EIO.
+        let failing = "/proc/self/mem"
+        let thrown = failure { _ = try LogScan(path: failing) }
+        #expect(thrown == StoreError.inputOutput(reason: "\(failing): Input/output error"))
+    }
+
     private func makeDatabase(_ count: Int) throws -> [Event] {
         let events = events(count)
         let store = try SQLiteStore(folder: path)

@@ -39,6 +39,12 @@ static inline int herald_sqlite_log_salts(sqlite3 *db, void *salts) {
     return log && log->pMethods ? log->pMethods->xRead(log, salts, 8, 16) : SQLITE_ERROR;
 }
 
+// Of the last system call on the database file that failed; 0 if there was none.
+static inline int herald_sqlite_last_errno(sqlite3 *db) {
+    int code = 0;
+    return sqlite3_file_control(db, "main", SQLITE_FCNTL_LAST_ERRNO, &code) == SQLITE_OK ? code : 0;
+}
+
 // The checksum of a write-ahead log, continued over more bytes (https://sqlite.org/fileformat2.html#checksum_algorithm).
 // - count: a multiple of 8.
 static inline void herald_sqlite_log_checksum(const unsigned char *bytes, int count, int big, unsigned *a, unsigned *b) {
