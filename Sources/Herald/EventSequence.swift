@@ -1,14 +1,10 @@
 public import HeraldCore
 public import HeraldModel
 
-/// The events of the log, one after the other, as they become durable: the result of `Hub.events`.
-///
-/// Each iteration reads the log independently and at its own speed. A slow one delays no other, and skips only events
-/// that retention has removed. An iteration ends when its task is cancelled or the hub has stopped; one with an end throws if
-/// that happens before it. It keeps the hub alive until then.
-public struct EventSequence: AsyncSequence, Sendable {
-    /// An event and its position in the log.
-    public typealias Element = PositionedEvent
+/// The events of the log, one after the other, as they become durable: what `Hub.events` returns as an opaque type.
+struct EventSequence: AsyncSequence, Sendable {
+    typealias Element = PositionedEvent
+    typealias Failure = HubError
 
     fileprivate let hub: Hub
     /// The last position before the first event.
@@ -17,11 +13,11 @@ public struct EventSequence: AsyncSequence, Sendable {
     fileprivate let last: LogPosition?
     fileprivate let selection: EventSelection
 
-    /// Starts an iteration.
-    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(self) }
+    func makeAsyncIterator() -> AsyncIterator { AsyncIterator(self) }
 
-    /// One iteration.
-    public struct AsyncIterator: AsyncIteratorProtocol {
+    struct AsyncIterator: AsyncIteratorProtocol {
+        typealias Failure = HubError
+
         private let sequence: EventSequence
         private let signal: LogSignal
         /// The last position that was read.
@@ -37,12 +33,7 @@ public struct EventSequence: AsyncSequence, Sendable {
             signal = LogSignal(sequence.hub, "Follows the log: a sequence of events")
         }
 
-        /// The next event; suspends until there is one.
-        /// - Returns: `nil` at the end of the sequence; in a sequence without an end, when the task was cancelled or the hub has
-        ///   stopped.
-        /// - Throws: `HubError.invalid` if the selection is invalid; `.store` when the log can't be read. A sequence with an end
-        ///   throws `.stopping` or `.cancelled` if the hub stops or the task is cancelled before the end.
-        public mutating func next(
+        mutating func next(
             isolation actor: isolated (any Actor)? = #isolation
         ) async throws(HubError) -> Element? {
             if !isChecked {
@@ -111,17 +102,21 @@ extension Hub {
     /// ```swift
     /// for try await entry in hub.events() { print(entry.position, entry.event.type) }
     /// ```
+    ///
+    /// Each iteration reads the log independently and at its own speed. A slow one delays no other, and skips only events
+    /// that retention has removed. It keeps the hub alive until its end.
     /// - Parameters:
     ///   - position: begins after this position of the log; `.start`: with the oldest event there is; `nil`: with those
     ///     that are published from now on. A position beyond the end of the log counts as its end.
     ///   - last: the last position, such as ``lastPosition``; `nil`: continues with future events.
     ///   - selection: which events; by default all but Herald's own.
-    /// - Returns: a sequence. Without an end it ends when the hub stops. With an end it returns all events up to there, or throws
-    ///   `HubError.stopping`. Any number of them may exist at once.
+    /// - Returns: a sequence. Without an end it ends when the hub stops or the task is cancelled. With an end it returns all events
+    ///   up to there, or throws `HubError.stopping` or `.cancelled`. Each throws `.invalid` if the selection is invalid, and `.store`
+    ///   when the log can't be read. Any number of them may exist at once.
     public func events(
         after position: EventPosition? = nil, through last: EventPosition? = nil,
         matching selection: EventSelection = EventSelection()
-    ) -> EventSequence {
+    ) -> some AsyncSequence<PositionedEvent, HubError> & Sendable {
         // A position of a log that a backup has replaced may be beyond the end of this one.
         let head = head
         return EventSequence(
@@ -141,7 +136,7 @@ extension Hub {
     /// - Returns: a sequence, as above. If the pattern is invalid, its iterations throw.
     public func events(
         after position: EventPosition? = nil, through last: EventPosition? = nil, matching pattern: String
-    ) -> EventSequence {
+    ) -> some AsyncSequence<PositionedEvent, HubError> & Sendable {
         events(after: position, through: last, matching: EventSelection(events: [EventPattern(unchecked: pattern)]))
     }
 }

@@ -64,14 +64,14 @@ struct LibraryTests {
     }
 
     /// Each call continues with a copy of the iterator.
-    private actor Reader {
-        private let iterator: EventSequence.AsyncIterator
+    private actor Reader<Events: AsyncSequence<PositionedEvent, HubError> & Sendable> {
+        private let iterator: Events.AsyncIterator
 
-        init(_ events: EventSequence) { iterator = events.makeAsyncIterator() }
+        init(_ events: Events) { iterator = events.makeAsyncIterator() }
 
         func next() async throws -> PositionedEvent? {
             var copy = iterator
-            return try await copy.next()
+            return try await copy.next(isolation: #isolation)
         }
     }
 

@@ -5,9 +5,6 @@
 // It was compiled on Linux only (HeraldAPITests), not on the platforms that it is for.
 
 @available(*, unavailable, message: "Herald runs on Linux. Put what uses it into \"#if os(Linux)\".")
-public enum AttemptSequence {}
-
-@available(*, unavailable, message: "Herald runs on Linux. Put what uses it into \"#if os(Linux)\".")
 public enum CallbackFailure {}
 
 @available(*, unavailable, message: "Herald runs on Linux. Put what uses it into \"#if os(Linux)\".")
@@ -42,9 +39,6 @@ public enum EventPosition {}
 
 @available(*, unavailable, message: "Herald runs on Linux. Put what uses it into \"#if os(Linux)\".")
 public enum EventSelection {}
-
-@available(*, unavailable, message: "Herald runs on Linux. Put what uses it into \"#if os(Linux)\".")
-public enum EventSequence {}
 
 @available(*, unavailable, message: "Herald runs on Linux. Put what uses it into \"#if os(Linux)\".")
 public enum EventState {}
@@ -98,9 +92,6 @@ public enum ProblemName {}
 
 @available(*, unavailable, message: "Herald runs on Linux. Put what uses it into \"#if os(Linux)\".")
 public enum PublishedEvent {}
-
-@available(*, unavailable, message: "Herald runs on Linux. Put what uses it into \"#if os(Linux)\".")
-public enum PullSequence {}
 
 @available(*, unavailable, message: "Herald runs on Linux. Put what uses it into \"#if os(Linux)\".")
 public enum PulledRun {}

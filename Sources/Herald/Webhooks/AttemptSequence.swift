@@ -1,23 +1,20 @@
 import HeraldCore
 public import HeraldModel
 
-/// The attempts to call webhooks, one after the other, as they are recorded: the result of
-/// ``Webhooks/followAttempts(after:)``.
-///
-/// Each iteration reads at its own speed. It ends when its task is cancelled or the hub has stopped, and keeps the hub alive
-/// until then.
-public struct AttemptSequence: AsyncSequence, Sendable {
-    /// An attempt that has ended.
-    public typealias Element = Webhook.Attempt
+/// The attempts to call webhooks, one after the other, as they are recorded: what
+/// ``Webhooks/followAttempts(after:)`` returns as an opaque type.
+struct AttemptSequence: AsyncSequence, Sendable {
+    typealias Element = Webhook.Attempt
+    typealias Failure = HubError
 
     fileprivate let hub: Hub
     fileprivate let id: Int64?
 
-    /// Starts an iteration.
-    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(hub, after: id) }
+    func makeAsyncIterator() -> AsyncIterator { AsyncIterator(hub, after: id) }
 
-    /// One iteration.
-    public struct AsyncIterator: AsyncIteratorProtocol {
+    struct AsyncIterator: AsyncIteratorProtocol {
+        typealias Failure = HubError
+
         private let hub: Hub
         private let log: AttemptLog
         private let signal: LogSignal
@@ -33,10 +30,7 @@ public struct AttemptSequence: AsyncSequence, Sendable {
             signal = LogSignal(hub, "Follows the attempts: a sequence")
         }
 
-        /// The next attempt; suspends until there is one.
-        /// - Returns: `nil` when the task was cancelled or the hub has stopped.
-        /// - Throws: `HubError.store` when the store can't be read.
-        public mutating func next(
+        mutating func next(
             isolation actor: isolated (any Actor)? = #isolation
         ) async throws(HubError) -> Element? {
             while !Task.isCancelled {
@@ -76,8 +70,15 @@ public struct AttemptSequence: AsyncSequence, Sendable {
 
 extension Webhooks {
     /// The attempts of all webhooks as a sequence, oldest first, once they are recorded.
+    ///
+    /// Each iteration reads at its own speed. It keeps the hub alive until its end.
     /// - Parameter id: begins after the attempt with this ``Webhook/Attempt/id``; `nil`: with those that are recorded after
     ///   the first call of `next()` of an iteration.
-    /// - Returns: a sequence that ends when the hub stops.
-    public func followAttempts(after id: Int64? = nil) -> AttemptSequence { AttemptSequence(hub: hub, id: id) }
+    /// - Returns: a sequence that ends when the hub stops or the task is cancelled, and throws `HubError.store` when the store can't
+    ///   be read.
+    public func followAttempts(
+        after id: Int64? = nil
+    ) -> some AsyncSequence<Webhook.Attempt, HubError> & Sendable {
+        AttemptSequence(hub: hub, id: id)
+    }
 }

@@ -97,29 +97,25 @@ public struct PulledRun: Identifiable, Sendable {
     }
 }
 
-/// The runs of a pull delegate, one after the other: the result of ``Webhooks/runs(of:max:ackSeconds:)``.
-///
-/// It ends when its task is cancelled or the hub has stopped. Several iterations share the work.
-public struct PullSequence: AsyncSequence, Sendable {
-    /// Events that were pulled together.
-    public typealias Element = PulledRun
+/// The runs of a pull delegate, one after the other: what ``Webhooks/runs(of:max:ackSeconds:)`` returns as an
+/// opaque type.
+struct PullSequence: AsyncSequence, Sendable {
+    typealias Element = PulledRun
+    typealias Failure = HubError
 
     let webhooks: Webhooks
     let id: Webhook.ID
     let max: Int
     let ackSeconds: Int?
 
-    /// Starts an iteration.
-    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(sequence: self) }
+    func makeAsyncIterator() -> AsyncIterator { AsyncIterator(sequence: self) }
 
-    /// One iteration.
-    public struct AsyncIterator: AsyncIteratorProtocol {
+    struct AsyncIterator: AsyncIteratorProtocol {
+        typealias Failure = HubError
+
         let sequence: PullSequence
 
-        /// The next run; suspends until there is one.
-        /// - Returns: `nil` when the task was cancelled or the hub has stopped.
-        /// - Throws: `HubError`, as ``Webhooks/pull(_:max:ackSeconds:wait:)``, but `.busy`: it tries again.
-        public mutating func next(
+        mutating func next(
             isolation actor: isolated (any Actor)? = #isolation
         ) async throws(HubError) -> Element? {
             while !Task.isCancelled {

@@ -85,7 +85,11 @@ extension Webhooks {
     ///   - id: the id of the pull delegate.
     ///   - max: the maximum number of events of a run, 1 to 1,000.
     ///   - ackSeconds: how long a lease lasts, 5 to 43,200; `nil` for the delegate's.
-    public func runs(of id: Webhook.ID, max: Int = 100, ackSeconds: Int? = nil) -> PullSequence {
+    /// - Returns: a sequence that ends when the hub stops or the task is cancelled, and throws as ``pull(_:max:ackSeconds:wait:)``, but
+    ///   not `.busy`: it tries again. Several iterations share the work.
+    public func runs(
+        of id: Webhook.ID, max: Int = 100, ackSeconds: Int? = nil
+    ) -> some AsyncSequence<PulledRun, HubError> & Sendable {
         PullSequence(webhooks: self, id: id, max: max, ackSeconds: ackSeconds)
     }
 
