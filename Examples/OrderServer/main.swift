@@ -40,10 +40,11 @@ actor Mailer {
     }
 }
 
-/// The response for an error of the hub: the problems have the names of Herald's HTTP API.
+/// The response for an error of the hub, which says what is wrong.
 nonisolated func response(to error: HubError) -> Response {
     let lines = error.description.replacing("\n", with: "; ")
-    return Response(error.problem == .notFound ? 404 : 422, "\(error.problem.rawValue): \(lines)")
+    if case .notFound = error { return Response(404, lines) }
+    return Response(422, lines)
 }
 
 let folder = URL(filePath: CommandLine.arguments.count > 1 ? CommandLine.arguments[1] : "order-server")

@@ -59,5 +59,5 @@ do throws(HubError) {
     await hub.stop(grace: .seconds(2))
 } catch {
     // Another process has the folder, the disk is full, the URL is not one: the error says what to do.
-    fail("\(error.problem.rawValue): \(error)")
+    fail("\(error)")
 }

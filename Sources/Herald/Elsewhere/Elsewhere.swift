@@ -88,9 +88,6 @@ public enum NewEvent {}
 public enum PositionedEvent {}
 
 @available(*, unavailable, message: "Herald runs on Linux. Put what uses it into \"#if os(Linux)\".")
-public enum ProblemName {}
-
-@available(*, unavailable, message: "Herald runs on Linux. Put what uses it into \"#if os(Linux)\".")
 public enum PublishedEvent {}
 
 @available(*, unavailable, message: "Herald runs on Linux. Put what uses it into \"#if os(Linux)\".")

@@ -3,7 +3,7 @@ public import HeraldModel
 
 /// The webhooks of a hub: all that the HTTP API can do with them.
 ///
-/// Errors are `HubError`s, whose `problem` has the name that the HTTP API reports. Any thread.
+/// Errors are `HubError`s. Any thread.
 public struct Webhooks: Sendable {
     let hub: Hub
 }

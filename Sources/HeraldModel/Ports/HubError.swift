@@ -1,8 +1,6 @@
 import HeraldJSON
 
-/// Why the hub refused a request. Nothing was changed.
-///
-/// Each has the ``problem`` that the HTTP API reports for the same request.
+/// Why the hub refused a request. Nothing was changed. The HTTP API refuses the same requests.
 public enum HubError: Error, Sendable, CustomStringConvertible {
     /// The input is invalid: all errors, with the field names of the HTTP API.
     case invalid([FieldError])
@@ -72,8 +70,8 @@ public enum HubError: Error, Sendable, CustomStringConvertible {
 
     package static func noEvent(_ id: String) -> HubError { .notFound("There is no event with the id \(id).") }
 
-    /// The name of the problem.
-    public var problem: ProblemName {
+    /// The name of the problem that the HTTP API reports for the same request.
+    package var problem: ProblemName {
         switch self {
         case .invalid: .validation
         case .urlTaken: .conflict

@@ -1,6 +1,6 @@
 /// The names of the problems that the hub itself can have: stable, for programs. In the HTTP API they are the last segment
 /// of a problem's `type`. This is the only place with them; `Problem` of the HTTP API adds those of requests.
-public enum ProblemName: String, Hashable, Sendable, CaseIterable {
+package enum ProblemName: String, Hashable, Sendable, CaseIterable {
     /// Input is invalid. The error lists each field.
     case validation
     /// There is no such webhook, event or replay.
@@ -49,7 +49,7 @@ public enum ProblemName: String, Hashable, Sendable, CaseIterable {
     case storageUnavailable = "storage-unavailable"
 
     /// The problem in a few words: the same for each occurrence.
-    public var title: String {
+    package var title: String {
         switch self {
         case .validation: "Some fields are not valid"
         case .notFound: "Not found"
