@@ -63,9 +63,10 @@ struct WebhooksTests {
     func set() async throws {
         let hub = try await makeHub()
         let url = "http://127.0.0.1:9/set"
-        let first = try await hub.webhooks.set(url, events: ["order.*"])
+        let orders = WebhookSettings(url: url, events: [.prefix("order.")])
+        let first = try await hub.webhooks.set(orders)
         #expect(first.secret != nil)
-        let same = try await hub.webhooks.set(url, events: ["order.*"])
+        let same = try await hub.webhooks.set(orders)
         #expect(same.id == first.id && same.version == first.version && same.secret == nil)
         var settings = WebhookSettings(url: url, events: [.prefix("user.")])
         settings.timeout = .seconds(3)
@@ -83,13 +84,14 @@ struct WebhooksTests {
         settings.url = "http://127.0.0.1:9/moved"
         let moved = try await hub.webhooks.set(settings, id: first.id)
         #expect(moved.id == first.id && moved.settings.url == settings.url)
-        let other = try await hub.webhooks.set(url)
+        let other = try await hub.webhooks.set(WebhookSettings(url: url))
         #expect(other.id != first.id)
         let taken = await #expect(throws: HubError.self) { try await hub.webhooks.set(settings, id: other.id) }
         #expect(taken?.problem == .conflict)
         let unknown = await #expect(throws: HubError.self) { try await hub.webhooks.set(settings, id: "dlg_0") }
         #expect(unknown?.problem == .notFound)
-        let invalid = await #expect(throws: HubError.self) { try await hub.webhooks.set(url, events: ["no type"]) }
+        let wrong = WebhookSettings(url: url, events: [.exact("no type")])
+        let invalid = await #expect(throws: HubError.self) { try await hub.webhooks.set(wrong) }
         #expect(invalid?.fields.map(\.pointer) == ["/events/0"])
         #expect(try await hub.webhooks.list().elements.map(\.id) == [other.id, first.id])
 

@@ -5,11 +5,6 @@ public import HeraldModel
 
 /// A registered webhook, as it was at one moment: the result of the methods of ``Webhooks``.
 public struct Webhook: Identifiable, Sendable {
-    /// Whether events are sent to a webhook.
-    public typealias Status = WebhookStatus
-    /// The current limits of the deliveries to a webhook.
-    public typealias Flow = FlowStatus
-
     /// The events that are still to be sent.
     public struct Lag: Equatable, Sendable {
         /// How many match.

@@ -81,16 +81,6 @@ extension Webhooks {
         return try await register(settings, secret: secret, start: start) { $0.replacesSettings = true }
     }
 
-    /// Registers a webhook, or gives the one with this URL these events and the default settings, like
-    /// ``set(_:id:secret:start:)``.
-    /// - Parameters:
-    ///   - url: the URL to call: `http://` or `https://`.
-    ///   - events: types such as `order.placed`, prefixes such as `order.*`, or `*`.
-    @discardableResult
-    public func set(_ url: String, events: [String] = ["*"]) async throws(HubError) -> Webhook {
-        try await set(WebhookSettings(url: url, events: events.map(EventPattern.init(unchecked:))))
-    }
-
     func register(
         _ settings: WebhookSettings, secret: SigningSecret?, signature: SigningSecret.Scheme? = nil, start: EventPoint,
         _ adjust: (inout RegistryWrite.Registration) -> Void
