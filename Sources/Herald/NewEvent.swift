@@ -80,16 +80,8 @@ extension NewEvent {
         try NewEvent("auth.logged_in", ["user": user], encoder: encoder)
     }
 
-    /// `auth.logged_out`: a user has logged out.
-    /// - Parameters:
-    ///   - user: encoded as the `user` of the event's data. It needs an `id`: a string or an integer.
-    ///   - encoder: as in ``init(_:_:subject:encoder:)``.
-    /// - Throws: `HubError.invalid` if it can't be encoded.
-    public static func loggedOut(_ user: some Encodable, encoder: JSONEncoder? = nil) throws(HubError) -> NewEvent {
-        try NewEvent("auth.logged_out", ["user": user], encoder: encoder)
-    }
-
-    /// `auth.logged_out`: the user with this id has logged out.
+    /// `auth.logged_out`: the user with this id has logged out. An event with the `user` is made as any other one:
+    /// `NewEvent("auth.logged_out", ["user": user])`.
     /// - Parameter userID: as in the `id` of the user who had logged in.
     public static func loggedOut(userID: String) -> NewEvent {
         NewEvent("auth.logged_out", subject: AuthFamily.subject(ofUser: userID))

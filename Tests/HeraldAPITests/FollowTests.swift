@@ -136,7 +136,8 @@ struct FollowTests {
         let hub = try await makeHub()
         try await hub.publish(.loggedIn(User(id: 42, name: "Ada")))
         try await hub.publish(.loggedOut(userID: "42"))
-        try await hub.publish([.loggedIn(User(id: 7, name: "Bob")), .loggedOut(User(id: 7, name: "Bob"))])
+        let bob = ["user": User(id: 7, name: "Bob")]
+        try await hub.publish([.loggedIn(User(id: 7, name: "Bob")), NewEvent("auth.logged_out", bob)])
         try await hub.publish(.appState(["data_retrieval": "success"]))
         var types: [String] = []
         for try await entry in hub.events(after: .start, through: hub.lastPosition) {
