@@ -59,13 +59,13 @@ extension Hub {
     ///   - options: threads, limits, and the addresses that may be called.
     ///   - onDurabilityLost: called at most once, on the writer's thread, when flushing to the disk failed. The state
     ///     of the data on disk is then unknown: events that were reported as published may be lost. The process has to
-    ///     end and open the folder again. The default, ``endProcess(_:)``, ends it. Your own closure may log first; it
-    ///     must not return to normal work, and no publication succeeds any more.
+    ///     end and open the folder again. By default, Herald writes the error to standard error and ends it at once with
+    ///     status 74 (`EX_IOERR`), without `atexit` handlers. Your own closure has to end it too: it must not return to
+    ///     normal work, and no publication succeeds any more.
     /// - Throws: `HubError.store` if the folder can't be used, with `StoreError.inUse` if another hub or process has it
     ///   open; `HubError.invalid` if an option is invalid.
     public static func open(
-        folder: String, options: Options = Options(),
-        onDurabilityLost: @escaping @Sendable (StoreError) -> Void = Hub.endProcess
+        folder: String, options: Options = Options(), onDurabilityLost: (@Sendable (StoreError) -> Void)? = nil
     ) async throws(HubError) -> Hub {
         let result = await onThread("hub-open") {
             Result { () throws(HubError) in
@@ -76,7 +76,7 @@ extension Hub {
     }
 
     private static func openAndWait(
-        folder: String, options: Options, _ onDurabilityLost: @escaping @Sendable (StoreError) -> Void
+        folder: String, options: Options, _ onDurabilityLost: (@Sendable (StoreError) -> Void)?
     ) throws -> Hub {
         var sending = try options.sending()
         let sealer = try options.sealer()
@@ -87,7 +87,8 @@ extension Hub {
         do {
             let hub = try Hub(
                 store: SQLiteStore(folder: folder, sealer: sealer), configuration: configuration,
-                onDurabilityLost: onDurabilityLost, makeSender: { try CurlSender(sending, resolver: resolver) })
+                onDurabilityLost: onDurabilityLost ?? { Hub.endProcess($0) },
+                makeSender: { try CurlSender(sending, resolver: resolver) })
             // After the senders that use it.
             hub.whenStopped { resolver.close() }
             options.log(hub)
@@ -106,10 +107,9 @@ extension Hub {
         return min(4096, max(2, Int(min(limit.rlim_cur, 1 << 20)) / 6 / threads))
     }
 
-    /// Writes the error to standard error and ends the process at once with status 74 (`EX_IOERR`), without `atexit`
-    /// handlers. The default of ``open(folder:options:onDurabilityLost:)`` when durability is lost.
+    /// Ends the process when durability is lost.
     /// - Parameter error: the error that the disk reported.
-    public static func endProcess(_ error: StoreError) {
+    private static func endProcess(_ error: StoreError) {
         let text = "Herald ends the process, because the state of the data on disk is unknown. \(error)\n"
         _ = text.withCString { write(STDERR_FILENO, $0, strlen($0)) }
         _exit(74)

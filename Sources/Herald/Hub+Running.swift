@@ -60,7 +60,7 @@ extension Hub {
 @discardableResult
 public func withHub<Result>(
     folder: String, options: Hub.Options = Hub.Options(), grace: Duration = .seconds(5),
-    onDurabilityLost: @escaping @Sendable (StoreError) -> Void = Hub.endProcess,
+    onDurabilityLost: (@Sendable (StoreError) -> Void)? = nil,
     isolation actor: isolated (any Actor)? = #isolation,
     _ body: (Hub) async throws -> Result
 ) async throws -> Result {
