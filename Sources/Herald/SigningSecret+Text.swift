@@ -17,12 +17,13 @@ extension SigningSecret {
         }
     }
 
-    /// Parses the text form of Standard Webhooks.
-    /// - Parameter text: for `v1` `whsec_` and the base64 of 24 to 64 bytes; for `v1a` `whsk_` and the base64 of a key pair.
+    /// The key with a text, as in the field `secret` of the HTTP API.
+    /// - Parameter text: for `v1` `whsec_` and the base64 of 24 to 64 bytes; for `v1a` `whsk_` and the base64 of a key pair; for
+    ///   `text` another one of 16 to 128 visible ASCII characters. The hub validates it at the registration.
     /// - Throws: `HubError.invalid`, which says what is wrong, without the text.
     public init(text: String) throws(HubError) {
         do throws(KeyTextError) {
-            try self.init(standard: text)
+            try self.init(given: text)
         } catch {
             throw .invalid([FieldError("/secret", error.description)])
         }

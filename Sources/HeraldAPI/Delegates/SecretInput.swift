@@ -20,13 +20,8 @@ struct SecretInput: Sendable {
     }
 
     private static func secret(_ value: JSONValue, _ reader: inout FieldReader) -> SigningSecret? {
-        let text = value.string ?? ""
-        // Which secrets a scheme can use is decided with the settings.
-        if !text.isEmpty, !["whsec_", "whsk_"].contains(where: text.hasPrefix) {
-            return SigningSecret(.text, bytes: Array(text.utf8))
-        }
         do throws(KeyTextError) {
-            return try SigningSecret(standard: text)
+            return try SigningSecret(given: value.string ?? "")
         } catch {
             reader.wrong("/secret", error.description)
             return nil

@@ -19,6 +19,17 @@ extension SigningSecret {
         scheme == .v1a ? (try? Ed25519.PrivateKey(seed: bytes))?.publicKey : nil
     }
 
+    /// Parses the form of Standard Webhooks, or takes another text as a key for a scheme of the setting `request`. Which keys a
+    /// scheme can use is decided with the settings.
+    /// - Throws: why it is none, without the text.
+    package init(given text: String) throws(KeyTextError) {
+        if text.isEmpty || [SecretText.prefix, Ed25519.PrivateKey.prefix].contains(where: text.hasPrefix) {
+            try self.init(standard: text)
+        } else {
+            self.init(.text, bytes: Array(text.utf8))
+        }
+    }
+
     /// Parses the form of Standard Webhooks.
     /// - Throws: why it is none, without the text.
     package init(standard text: String) throws(KeyTextError) {

@@ -14,12 +14,12 @@ public struct SigningSecret: Equatable, Sendable, CustomStringConvertible, Custo
     /// The kind of signature.
     public let scheme: Scheme
     /// The key itself.
-    public let bytes: [UInt8]
+    package let bytes: [UInt8]
 
     /// - Parameters:
     ///   - scheme: the kind of signature.
     ///   - bytes: 24 to 64 bytes for `v1`, 32 for `v1a`, 16 to 128 for `text`. The hub validates them at the registration.
-    public init(_ scheme: Scheme = .v1, bytes: [UInt8]) {
+    package init(_ scheme: Scheme = .v1, bytes: [UInt8]) {
         self.scheme = scheme
         self.bytes = bytes
     }
