@@ -377,10 +377,9 @@ struct LibraryTests {
         #expect(lost.level == .warning && lost.fields.contains(KeyValue("delegate", bad.id)))
         #expect(entries.items.filter { $0.message == "delegate registered" && $0.level == .info }.count == 2)
         #expect(lost.description.hasPrefix(#"warning: delivery exhausted delegate="dlg_"#))
-        let metrics = hub.metrics()
         // Herald adds an event when it gives up a delivery.
-        #expect(metrics.events >= 2 && metrics.commits >= 1 && metrics.failedCommits == 0 && metrics.webhooks == 2)
-        try await eventually("no write waits") { hub.metrics().waitingWrites == 0 }
+        #expect(hub.metrics().events >= 2)
+        try await eventually("no event waits") { hub.metrics().waitingEvents == 0 }
         await hub.stop(grace: .zero)
     }
 }

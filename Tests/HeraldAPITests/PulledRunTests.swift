@@ -135,22 +135,22 @@ struct PulledRunTests {
         let events = (1...1_000).map { _ in NewEvent("user.left") }
         let filling = (1...21).map { _ in Task { _ = try await hub.publish(events) } }
         try await eventually("the queue is full, and the rest waits for room") {
-            hub.metrics().waitingWrites > 0
-                && hub.metrics().waitingEvents + 1_000 * hub.metrics().waitingWrites >= 21_000
+            hub.intakeDepth.waiting > 0
+                && hub.metrics().waitingEvents + 1_000 * hub.intakeDepth.waiting >= 21_000
         }
-        let others = hub.metrics().waitingWrites
+        let others = hub.intakeDepth.waiting
         let ending = Task { try await hub.webhooks.endLease(first.id, of: id) }
-        try await eventually("the end of the lease waits too") { hub.metrics().waitingWrites == others + 1 }
+        try await eventually("the end of the lease waits too") { hub.intakeDepth.waiting == others + 1 }
         ending.cancel()
         let error = await #expect(throws: HubError.self) { try await ending.value }
         #expect(error?.problem == .cancelled)
-        let line = hub.metrics().waitingWrites
+        let line = hub.intakeDepth.waiting
         let acknowledging = Task {
             withUnsafeCurrentTask { $0?.cancel() }
             return try await first.acknowledge()
         }
         let pulling = Task { try await hub.webhooks.pull(id) }
-        try await eventually("both wait too") { hub.metrics().waitingWrites == line + 2 }
+        try await eventually("both wait too") { hub.intakeDepth.waiting == line + 2 }
         gate.open()
         #expect(try await acknowledging.value.acknowledged == 1)
         #expect(try await pulling.value?.events.map(\.event.event.id) == ["order-2"])
