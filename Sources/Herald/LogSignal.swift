@@ -5,7 +5,7 @@ import Synchronization
 
 /// Wakes an iteration when the log has grown, when attempts were recorded, or when the hub has stopped. The lock is held for
 /// a few instructions.
-final class LogSignal: EventDelegate, StopObserver {
+final class LogSignal: AttemptDelegate, StopObserver {
     struct State {
         /// The last event.
         var head: LogPosition = 0

@@ -4,7 +4,7 @@ import HeraldRuntime
 
 /// All live streams of attempts: a delegate of the multicast, called when attempts are recorded. `@unchecked Sendable`
 /// like its superclass: it adds no mutable state.
-package final class AttemptStreams: LiveStreams<AttemptLog>, EventDelegate, @unchecked Sendable {
+package final class AttemptStreams: LiveStreams<AttemptLog>, AttemptDelegate, @unchecked Sendable {
     package init(hub: Hub, format: StreamFormat<LoggedAttempt>) {
         super.init(hub: hub, log: AttemptLog(hub), format: format)
     }

@@ -362,7 +362,7 @@ package final class LogWriter: Sendable {
         attempts.changed(recorded: plan.attemptBytes, removed: plan.removedAttemptBytes)
         if plan.attemptBytes > 0 {
             hooks.changed(.recordedAttempts(bytes: plan.attemptBytes))
-            delegates.invokeDelegates { $0.recordedAttempts() }
+            delegates.invokeDelegates { ($0 as? any AttemptDelegate)?.recordedAttempts() }
         }
         if let mark = plan.mark { state.lastMark = mark }
         if let next = plan.nextAuditTrim { state.nextAuditTrim = next }

@@ -6,13 +6,12 @@ public protocol EventDelegate: AnyObject, Sendable {
     /// Events have become durable.
     /// - Parameter batch: the events of one commit; the next call continues after it.
     func published(_ batch: EventBatch)
-    /// Attempts to call webhooks were recorded. The same thread and rules. Does nothing by default.
-    func recordedAttempts()
 }
 
-extension EventDelegate {
-    /// Does nothing.
-    public func recordedAttempts() {}
+/// An object that is also called when attempts were recorded.
+package protocol AttemptDelegate: EventDelegate {
+    /// Attempts to call webhooks were recorded. The thread and the rules are those of `published`.
+    func recordedAttempts()
 }
 
 /// A delegate in the process, as listed in the API.
