@@ -32,7 +32,7 @@ do throws(HubError) {
     let hub = try await Hub.open(folder: folder, options: options)
     switch (command, arguments.popFirst()) {
     case ("add", let text?):
-        let task = Task(id: Int(hub.lastPosition.number) + 1, text: text)
+        let task = Task(id: Int(hub.lastPosition.rawValue) + 1, text: text)
         try await hub.publish("task.added", task, subject: "task:\(task.id)")
         print("\(task.id) \(task.text)")
     case ("done", let word?):

@@ -23,7 +23,7 @@ public struct EventPoint: Sendable {
 
     /// Behind a position of the log.
     /// - Parameter position: of the last event that does not belong to it.
-    public static func after(_ position: EventPosition) -> EventPoint { EventPoint(.after(position.number)) }
+    public static func after(_ position: EventPosition) -> EventPoint { EventPoint(.after(position.rawValue)) }
 }
 
 extension Date {

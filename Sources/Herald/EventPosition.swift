@@ -5,32 +5,21 @@ public import HeraldModel
 ///
 /// Positions ascend in the order of the log. An app that wants to go on after a restart keeps the position of the last event
 /// that it has handled: it encodes as a number.
-public struct EventPosition: Hashable, Comparable, Codable, Sendable, CustomStringConvertible {
+public struct EventPosition: RawRepresentable, Hashable, Comparable, Codable, Sendable, CustomStringConvertible {
     /// 1 for the first event, increasing without gaps; 0 before all of them.
-    public let number: Int64
+    public let rawValue: Int64
 
-    /// - Parameter number: of a position that was kept; a negative one is ``start``.
-    public init(number: Int64) { self.number = max(0, number) }
-
-    /// As a number.
-    public init(from decoder: any Decoder) throws {
-        self.init(number: try decoder.singleValueContainer().decode(Int64.self))
-    }
+    /// - Parameter rawValue: of a position that was kept; a negative one is ``start``.
+    public init(rawValue: Int64) { self.rawValue = max(0, rawValue) }
 
     /// Before all events.
-    public static let start = EventPosition(number: 0)
-
-    /// As a number.
-    public func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        try container.encode(number)
-    }
+    public static let start = EventPosition(rawValue: 0)
 
     /// Whether one is before the other in the log.
-    public static func < (one: EventPosition, other: EventPosition) -> Bool { one.number < other.number }
+    public static func < (one: EventPosition, other: EventPosition) -> Bool { one.rawValue < other.rawValue }
 
     /// The number.
-    public var description: String { "\(number)" }
+    public var description: String { "\(rawValue)" }
 }
 
 /// An event and its position in the log.
@@ -45,12 +34,12 @@ extension EventBatch {
     /// The events with their positions.
     public var positioned: [PositionedEvent] {
         events.enumerated().map { offset, event in
-            PositionedEvent(position: EventPosition(number: first + LogPosition(offset)), event: event)
+            PositionedEvent(position: EventPosition(rawValue: first + LogPosition(offset)), event: event)
         }
     }
 }
 
 extension Hub {
     /// The position of the last event of the log; ``EventPosition/start`` before the first. Any thread.
-    public var lastPosition: EventPosition { EventPosition(number: head) }
+    public var lastPosition: EventPosition { EventPosition(rawValue: head) }
 }

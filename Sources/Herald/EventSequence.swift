@@ -65,7 +65,7 @@ struct EventSequence: AsyncSequence, Sendable {
                 position += 1
                 if let last = sequence.last, position > last { return nil }
                 guard sequence.selection.matches(EventView(event)) else { continue }
-                return Element(position: EventPosition(number: position), event: event)
+                return Element(position: EventPosition(rawValue: position), event: event)
             }
         }
 
@@ -120,7 +120,7 @@ extension Hub {
         // A position of a log that a backup has replaced may be beyond the end of this one.
         let head = head
         return EventSequence(
-            hub: self, position: min(position?.number ?? head, head), last: last?.number, selection: selection)
+            hub: self, position: min(position?.rawValue ?? head, head), last: last?.rawValue, selection: selection)
     }
 
     /// The events of the log whose type is this one, or has this prefix.

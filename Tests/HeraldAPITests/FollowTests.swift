@@ -28,7 +28,7 @@ struct FollowTests {
             // All are accepted while the consumer has not asked for any of them: nothing is kept for it but its position.
             let sequence = hub.events(after: position, matching: "number.*")
             try await publish(run * 2_000 + 1...run * 2_000 + 2_000, hub)
-            #expect(hub.lastPosition.number == Int64(run + 1) * 2_000)
+            #expect(hub.lastPosition.rawValue == Int64(run + 1) * 2_000)
             // It handles fewer than were published, and is stopped in the middle of a page.
             var iterator = sequence.makeAsyncIterator()
             for _ in 0..<1_333 {
@@ -64,10 +64,10 @@ struct FollowTests {
     func longerLog(_ number: Int64) async throws {
         let hub = try await makeHub()
         try await publish(1...1, hub)
-        var iterator = hub.events(after: EventPosition(number: number)).makeAsyncIterator()
+        var iterator = hub.events(after: EventPosition(rawValue: number)).makeAsyncIterator()
         try await publish(2...2, hub)
         let entry = try #require(try await iterator.next())
-        #expect(try entry.event.decode(Int.self) == 2 && entry.position.number == 2)
+        #expect(try entry.event.decode(Int.self) == 2 && entry.position.rawValue == 2)
         await hub.stop(grace: .zero)
     }
 

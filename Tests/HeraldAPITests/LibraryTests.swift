@@ -148,7 +148,7 @@ struct LibraryTests {
             try await hub.publish((1...1_001).map { try NewEvent("order.placed", $0) })
         }
         #expect(many?.problem == .validation)
-        #expect(hub.lastPosition.number == 1)
+        #expect(hub.lastPosition.rawValue == 1)
         await hub.stop(grace: .zero)
 
         let refused = await #expect(throws: HubError.self) { _ = try await makeHub { $0.maxPublicationBytes = 1 } }
@@ -286,7 +286,7 @@ struct LibraryTests {
             try await hub.publish("shop.opened", 1)
             return hub.lastPosition
         }
-        #expect(position.number == 1)
+        #expect(position.rawValue == 1)
         await #expect(throws: Failure.self) { try await withHub(folder: data) { _ in throw Failure() } }
         let cancelled = Task {
             try await withHub(folder: data) { hub in

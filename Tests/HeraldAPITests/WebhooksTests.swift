@@ -209,7 +209,7 @@ struct WebhooksTests {
         let hub = try await makeHub()
         try await hub.publish((1...3).map { try NewEvent("order.placed", $0) })
         let webhook = try await hub.webhooks.add(
-            WebhookSettings(url: receiver.url()), start: .after(EventPosition(number: 1)))
+            WebhookSettings(url: receiver.url()), start: .after(EventPosition(rawValue: 1)))
         #expect(webhook.lag.events == 2 && webhook.lag.isEstimate)
         #expect(await receiver.requests(2).map { $0.text.contains(#""data":2"#) } == [true, false])
         await hub.stop(grace: .seconds(5))

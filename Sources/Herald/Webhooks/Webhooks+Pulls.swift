@@ -73,7 +73,7 @@ extension Webhooks {
         return PulledRun(
             id: lease.id,
             events: run.events.map { pulled in
-                let position = EventPosition(number: pulled.event.sequence)
+                let position = EventPosition(rawValue: pulled.event.sequence)
                 return .init(
                     event: PositionedEvent(position: position, event: pulled.event.event), attempt: pulled.attempt)
             },

@@ -39,7 +39,7 @@ func release(_ folder: String) async throws {
         try expect(left.isEmpty, "a released hub leaves \(left)")
     }
     let hub = try await Hub.open(folder: folder)
-    try expect(hub.lastPosition.number == 3, "the log has \(hub.lastPosition) events")
+    try expect(hub.lastPosition.rawValue == 3, "the log has \(hub.lastPosition) events")
     await hub.stop(grace: .zero)
 }
 
