@@ -4,8 +4,6 @@ public import HeraldModel
 
 /// Whether a user is logged in: the result of `Hub.loginStatus(ofUser:)`.
 public struct LoginStatus: Sendable {
-    /// The id of the user.
-    public let userID: String
     /// Whether the last event about the user is a login.
     public let isLoggedIn: Bool
     /// The JSON object `user` of the last login, which is kept after a logout; `null` if there was none.
@@ -16,7 +14,6 @@ public struct LoginStatus: Sendable {
     public let eventID: String
 
     fileprivate init(_ status: AuthStatus) {
-        userID = status.userID
         isLoggedIn = status.isLoggedIn
         user = status.user
         date = Date(milliseconds: status.since)

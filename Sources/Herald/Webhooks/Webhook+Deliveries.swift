@@ -92,7 +92,7 @@ extension Webhook {
         public var types: [EventPattern]
         /// The subject of the event; `nil` for any.
         public var subject: String?
-        /// The errors of the last attempt, such as `DeliveryError("timeout")` or `DeliveryError("5xx")`; empty for any outcome.
+        /// The errors of the last attempt, such as `.failure(.timeout)` or `.status(500...599)`; empty for any outcome.
         public var errors: [DeliveryError]
         /// Only deliveries whose last attempt failed, and began at this time or later.
         public var failedSince: Date?
@@ -202,9 +202,8 @@ extension Webhook {
     public struct Changes: Equatable, Sendable {
         /// The number of deliveries.
         public let deliveries: Int
-        /// Whether there may be more: one call changes 10,000 at most.
-        public let hasMore: Bool
-        /// Continues behind these deliveries; `nil` at the end.
+        /// Continues behind these deliveries: one call changes as many as its limit, and a dry run counts as many as it can in
+        /// bounded time. `nil` at the end.
         public let next: ListCursor?
     }
 

@@ -189,14 +189,13 @@ extension Webhooks {
         }
         if let counted {
             return Webhook.Changes(
-                deliveries: counted.count, hasMore: counted.next != nil || counted.count > limit,
-                next: counted.next.map { ListCursor($0, in: selection.state) })
+                deliveries: counted.count, next: counted.next.map { ListCursor($0, in: selection.state) })
         }
         switch try await hub.manage(action(query)) {
-        case .count(let changed): return Webhook.Changes(deliveries: changed, hasMore: false, next: nil)
+        case .count(let changed): return Webhook.Changes(deliveries: changed, next: nil)
         case .part(let changed, let last):
-            return Webhook.Changes(deliveries: changed, hasMore: true, next: ListCursor(last, in: selection.state))
-        default: return Webhook.Changes(deliveries: 0, hasMore: false, next: nil)
+            return Webhook.Changes(deliveries: changed, next: ListCursor(last, in: selection.state))
+        default: return Webhook.Changes(deliveries: 0, next: nil)
         }
     }
 

@@ -62,7 +62,7 @@ public enum DeliveryError: Equatable, Sendable {
         + ", a status such as 503, or a class of them such as 5xx"
 
     /// Parses `timeout`, `503` or `5xx`; `nil` if the text has none of these forms.
-    public init?(_ text: some StringProtocol) {
+    package init?(_ text: some StringProtocol) {
         let bytes = Array(text.utf8)
         if let failure = CallbackFailure(rawValue: String(text)), failure != .stopped {
             self = .failure(failure)
