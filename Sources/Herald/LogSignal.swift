@@ -5,7 +5,7 @@ import Synchronization
 
 /// Wakes an iteration when the log has grown, when attempts were recorded, or when the hub has stopped. The lock is held for
 /// a few instructions.
-final class LogSignal: AttemptDelegate, StopObserver {
+final class LogSignal: EventDelegate, AttemptObserver, StopObserver {
     struct State {
         /// The last event.
         var head: LogPosition = 0
@@ -22,9 +22,12 @@ final class LogSignal: AttemptDelegate, StopObserver {
 
     private let waiting = Mutex(Waiting())
 
-    /// - Parameter description: shown in the list of delegates.
-    init(_ hub: Hub, _ description: String) {
+    /// - Parameters:
+    ///   - description: shown in the list of delegates.
+    ///   - hearsAttempts: whether recorded attempts wake it.
+    init(_ hub: Hub, _ description: String, hearsAttempts: Bool = false) {
         hub.addDelegate(self, description: description)
+        if hearsAttempts { hub.attemptObservers.addDelegate(self) }
         hub.stopObservers.addDelegate(self)
         if hub.isStopping { hubHasStopped() }
         // A batch may be in flight to the delegates that were registered before this one.

@@ -27,7 +27,7 @@ struct AttemptSequence: AsyncSequence, Sendable {
             self.hub = hub
             last = id
             log = AttemptLog(hub)
-            signal = LogSignal(hub, "Follows the attempts: a sequence")
+            signal = LogSignal(hub, "Follows the attempts: a sequence", hearsAttempts: true)
         }
 
         mutating func next(

@@ -9,6 +9,12 @@ package protocol PullObserver: AnyObject, Sendable {
     func mayHaveEvents(_ delegate: DelegateKey)
 }
 
+/// An object that waits for attempts.
+package protocol AttemptObserver: AnyObject, Sendable {
+    /// Attempts to call webhooks were recorded. The writer's thread; must not wait.
+    func recordedAttempts()
+}
+
 /// Applies committed changes to the state in memory, and then notifies the delivery loops. The writer's thread.
 struct CommitObserver: Sendable {
     let committed: CommittedState
@@ -18,6 +24,8 @@ struct CommitObserver: Sendable {
     let clock: Clock
     /// Called after changes of pull delegates.
     let pulls: MulticastDelegate<any PullObserver>
+    /// Called when attempts were recorded.
+    let attempts: MulticastDelegate<any AttemptObserver>
     /// Sends a message to one of the delivery loops, by its number.
     let send: @Sendable (_ loop: Int, LoopMessage) -> Void
 
@@ -45,7 +53,9 @@ struct CommitObserver: Sendable {
         case .replay(let replay): send(replay.delegate, .replay(replay))
         case .endReplay(let id, let delegate): send(delegate, .endReplay(id, delegate))
         case .erased(let events, let app): sendAll(.erase(events, of: app))
-        case .recordedAttempts(let bytes): recordedAttempts(bytes)
+        case .recordedAttempts(let bytes):
+            recordedAttempts(bytes)
+            attempts.invokeDelegates { $0.recordedAttempts() }
         case .erasedStatuses, .counted, .trimmed, .setEventType, .removeEventType, .setKey, .removeKey, .setSession,
             .removeSession, .setApp, .removeApp, .pending, .nextPending, .refused:
             break

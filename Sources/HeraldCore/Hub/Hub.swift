@@ -35,6 +35,8 @@ public final class Hub: Sendable {
     private let delegates = MulticastDelegate<any EventDelegate>()
     /// Called after changes of pull delegates.
     package let pullObservers = MulticastDelegate<any PullObserver>()
+    /// Called when attempts were recorded.
+    package let attemptObservers = MulticastDelegate<any AttemptObserver>()
     private let inMemory = Mutex<[InMemoryDelegate]>([])
     let intake: Intake
     private let writer: LogWriter
@@ -100,7 +102,7 @@ public final class Hub: Sendable {
             send: { [loops] message in for loop in loops { loop.post(message) } })
         let observer = CommitObserver(
             committed: committed, recordedAttempts: { [retention] in retention.recorded(attemptBytes: $0) },
-            loops: loops.count, clock: clock, pulls: pullObservers,
+            loops: loops.count, clock: clock, pulls: pullObservers, attempts: attemptObservers,
             send: { [loops] number, message in loops[number].post(message) })
         rates = EventRates(committed.apps, clock: clock)
         volumes = VolumeTask(loops.map(\.board.volumes) + [committed.pulls.volumes], intake: intake, clock: clock)

@@ -1,12 +1,14 @@
+import Delegation
 import HeraldDelivery
 package import HeraldModel
 import HeraldRuntime
 
-/// All live streams of attempts: a delegate of the multicast, called when attempts are recorded. `@unchecked Sendable`
-/// like its superclass: it adds no mutable state.
-package final class AttemptStreams: LiveStreams<AttemptLog>, AttemptDelegate, @unchecked Sendable {
+/// All live streams of attempts, called when attempts are recorded. A delegate only to be listed with the others.
+/// `@unchecked Sendable` like its superclass: it adds no mutable state.
+package final class AttemptStreams: LiveStreams<AttemptLog>, EventDelegate, AttemptObserver, @unchecked Sendable {
     package init(hub: Hub, format: StreamFormat<LoggedAttempt>) {
         super.init(hub: hub, log: AttemptLog(hub), format: format)
+        hub.attemptObservers.addDelegate(self)
     }
 
     package func published(_ batch: EventBatch) {}

@@ -360,10 +360,7 @@ package final class LogWriter: Sendable {
         }
         follow(plan.events, &state)
         attempts.changed(recorded: plan.attemptBytes, removed: plan.removedAttemptBytes)
-        if plan.attemptBytes > 0 {
-            hooks.changed(.recordedAttempts(bytes: plan.attemptBytes))
-            delegates.invokeDelegates { ($0 as? any AttemptDelegate)?.recordedAttempts() }
-        }
+        if plan.attemptBytes > 0 { hooks.changed(.recordedAttempts(bytes: plan.attemptBytes)) }
         if let mark = plan.mark { state.lastMark = mark }
         if let next = plan.nextAuditTrim { state.nextAuditTrim = next }
         for effect in plan.effects where !(state.log.isBehind && countsItself(effect, state)) { apply(effect, &state) }

@@ -8,12 +8,6 @@ public protocol EventDelegate: AnyObject, Sendable {
     func published(_ batch: EventBatch)
 }
 
-/// An object that is also called when attempts were recorded.
-package protocol AttemptDelegate: EventDelegate {
-    /// Attempts to call webhooks were recorded. The thread and the rules are those of `published`.
-    func recordedAttempts()
-}
-
 /// A delegate in the process, as listed in the API.
 package struct InMemoryDelegate: Sendable {
     /// `dlg_` and a ULID, new at each start of the process.

@@ -251,7 +251,7 @@ final class SimulatedProcess: @unchecked Sendable {
         let inboxes = Inboxes()
         let observer = CommitObserver(
             committed: committed, recordedAttempts: { _ in }, loops: size.loops, clock: clock,
-            pulls: MulticastDelegate(),
+            pulls: MulticastDelegate(), attempts: MulticastDelegate(),
             send: { inboxes.loops[$0].inbox.append($1) })
         writer = LogWriter(
             store: store, intake: intake, delegates: delegates, committed: committed, ids: ULIDGenerator(),
