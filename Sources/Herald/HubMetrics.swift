@@ -8,6 +8,8 @@ public struct HubMetrics: Equatable, Sendable {
     public let events: Int
     /// Events that wait for the disk.
     public let waitingEvents: Int
+    /// Reads that wait for a thread: `readerThreads` of `Hub.Options`.
+    public let waitingReads: Int
     /// Attempts to call webhooks that succeeded.
     public let deliveries: Int
     /// Attempts that failed.
@@ -28,7 +30,7 @@ extension Hub {
         func attempts(_ meaning: OutcomeMeaning) -> Int { deliveryCounters.reduce(0) { $0 + $1.attempts(meaning) } }
         return HubMetrics(
             events: Int(writerCounters.batches.snapshot.sum), waitingEvents: intakeDepth.events,
-            deliveries: attempts(.success),
+            waitingReads: readsWaiting, deliveries: attempts(.success),
             failedAttempts: OutcomeMeaning.allCases.lazy.filter { $0 != .success }.map(attempts).reduce(0, +),
             exhausted: deliveryCounters.reduce(0) { $0 + $1.gaveUp.load(ordering: .relaxed) },
             inFlight: lanes.reduce(0) { $0 + $1.inFlight }, retrying: lanes.reduce(0) { $0 + $1.retrying })

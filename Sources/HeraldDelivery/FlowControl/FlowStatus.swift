@@ -54,7 +54,7 @@ public struct FlowStatus: Equatable, Sendable {
     /// Attempts per second that the receiver accepts, as measured; `nil` if no limit was found.
     public let rate: Double?
     /// The share of rejections that does not depend on the rate, 0–0.95.
-    package let toleratedRejections: Double
+    public let toleratedRejections: Double
     /// The event types that the receiver refuses while it accepts others, at most 64.
     public let refusedTypes: [RefusedType]
     /// The subject with the most deliveries that wait for an earlier one.

@@ -13,7 +13,7 @@ extension SigningSecret {
     }
 
     /// The public key that the receiver of `v1a` callbacks needs, `whpk_…`; `nil` for the others.
-    package var publicKey: String? { verifyingKey?.text }
+    public var publicKey: String? { verifyingKey?.text }
 
     package var verifyingKey: Ed25519.PublicKey? {
         scheme == .v1a ? (try? Ed25519.PrivateKey(seed: bytes))?.publicKey : nil
