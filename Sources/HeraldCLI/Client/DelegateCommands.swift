@@ -118,9 +118,9 @@ extension Command {
                 }),
             Command(
                 name: "rotate", summary: "replace the secret of a delegate",
-                details: "Prints the new secret. The old one signs as well for a while.", arguments: [delegateID],
+                details: "Prints the new secret. The old secret also signs during --overlap.", arguments: [delegateID],
                 flags: [
-                    Flag("overlap", "SECONDS", "How long the old secret signs as well, 0 to 604800. Default: 86400."),
+                    Flag("overlap", "SECONDS", "How long the old secret also signs, 0 to 604800. Default: 86400."),
                     DelegateField.signature.flag, DelegateField.secretFile,
                 ] + Flags.client, action: .run(rotateSecret)),
             listing(

@@ -4,13 +4,13 @@ extension Command {
     static let listen = Command(
         name: "listen", summary: "show events as they are published, or forward them to a URL",
         details: """
-            Connects again when the connection is lost, and resumes. Ctrl-C ends it with exit code 130, TERM with 0.
+            Resumes after a lost connection. Ctrl-C ends it with exit code 130, TERM with 0.
 
-            --forward-to sends each event to a URL that only this machine needs to reach: a development tunnel through your
-            own server. Each request is signed, and has the headers and the body of a delivery to a webhook in the format
-            "standard". Requests are sent in order, one at a time. A line shows each response; any response within 60
-            seconds is accepted. If nothing listens there or the connection breaks, an event is tried \(Forwarder.maxTries)
-            times within a minute, and later events wait. Then it is given up, and the next one is sent.
+            --forward-to sends each event to a URL, such as a port of this machine that the server cannot reach. Each request
+            is signed, and has the headers and the body of a delivery to a webhook in the format "standard". Requests are sent
+            in order, one at a time. A line shows each response. Any response within 60 seconds is accepted. If the connection
+            fails, an event is tried \(Forwarder.maxTries) times within a minute, and later events wait. Then the command
+            continues with the next event.
             """,
         flags: [
             Flag("events", "LIST", "Only these types: order.paid,auth.*"),
@@ -36,8 +36,7 @@ extension Command {
     static let tail = Command(
         name: "tail", summary: "show the newest events, and then those that are published",
         details: """
-            Shows the oldest of them first, without a gap between stored and new events. Connects again and ends as `herald
-            listen` does.
+            Shows the oldest event first, without a gap between stored and new events. Resumes after a lost connection.
             """,
         flags: [
             Flag("lines", "NUMBER", "How many events to begin with. Default: 10.", letter: "n"),

@@ -43,7 +43,7 @@ extension Command {
 
     static let trigger = Command(
         name: "trigger", summary: "publish the example of an event type, to test receivers",
-        details: "The example is that of the type's description: `herald event-types set TYPE --example JSON`.",
+        details: "`herald event-types set TYPE --example JSON` sets the example.",
         arguments: [Argument(name: "TYPE", help: "The type of the event: order.paid.")],
         flags: [
             Flag("subject", "SUBJECT", "What it is about: order:1001."),

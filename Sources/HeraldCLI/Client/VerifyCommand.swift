@@ -7,17 +7,17 @@ extension Command {
         name: "verify", summary: "check the signature of a callback, without a server",
         details: """
             The standard input is the body, byte for byte. The headers come from a file with one on each line, as
-            curl -v and most logs write them, or one by one. Exits 0 when a signature fits, else 1, and
-            says what would make it right, if that can be found out.
+            curl -v and most logs write them, or from flags. Exits 0 if a signature is valid, else 1. The output then names
+            the cause, if it can be found.
             """,
         flags: [
             Flag(
                 "secret", "KEY",
-                "The secret, or for Ed25519 the public key. May be given again; one that verifies is enough."),
+                "The secret, or for Ed25519 the public key. May be repeated: one that matches is enough."),
             Flag("secret-file", "FILE", "Keys in a file, one on each line."),
             Flag(
                 "scheme", "NAME",
-                "Whose signature it is: github, stripe, slack, svix, ... Another word lists all. Default: standard.",
+                "The signature scheme: github, stripe, slack, svix, ... An unknown name lists all. Default: standard.",
                 values: Scheme.presets.map(\.name)),
             Flag("url", "URL", "The URL that the sender has, for square and twilio."),
             Flag("headers", "FILE", "The headers: \"name: value\" on each line."),

@@ -9,12 +9,12 @@ extension Command {
         name: "work", summary: "pull the events of a delegate and run a program for each",
         details: """
             The program gets the event as JSON on stdin, and HERALD_EVENT_ID, HERALD_EVENT_TYPE, HERALD_EVENT_SUBJECT and
-            HERALD_ATTEMPT. Its exit code decides: 0 acknowledges the event. 75 (EX_TEMPFAIL) lets it be tried again in a minute.
-            Others let it be tried again by the retry schedule of the delegate, with the last line of stderr as the reason.
+            HERALD_ATTEMPT. The exit code 0 acknowledges the event. After 75 (EX_TEMPFAIL) it is retried in a minute. After any
+            other code it is retried by the schedule of the delegate, with the last line of stderr as the reason.
 
-            Several workers may pull from one delegate. Leases are extended while programs run. Waits and connects again when the
-            server is not reached. TERM and Ctrl-C let the running programs end, acknowledge what is done and give the rest back; a
-            second one ends at once. The exit code is 130 after Ctrl-C, 0 after TERM.
+            Several workers may pull from one delegate. Leases are extended while programs run. If the server cannot be reached,
+            the command waits and connects again. After TERM and Ctrl-C it waits for the running programs, acknowledges their
+            events, and returns the others. A second signal ends it at once. The exit code is 130 after Ctrl-C, 0 after TERM.
             """,
         arguments: [Argument(name: "DELEGATE", help: "The delegate of kind pull: dlg_...")],
         flags: [

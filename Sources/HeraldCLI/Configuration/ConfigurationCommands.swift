@@ -4,9 +4,9 @@ extension Command {
     static let export = Command(
         name: "export", summary: "print the configuration of a server: apps, event types and delegates, as JSON",
         details: """
-            For `herald apply`. It has the webhooks, pull delegates and event types of one app, and with an admin key of `default`
-            the other apps with their limits. Positions in the log are not in it.
-            It is YAML, too. It has no secrets: no signing secrets, extra headers, keys and TLS settings.
+            The input of `herald apply`. The output has the webhooks, pull delegates and event types of one app. With an admin key
+            of `default` it also has the other apps with their limits. It has no positions in the log, signing secrets, extra
+            headers, keys and TLS settings.
             """,
         flags: Flags.connection,
         examples: ["herald export > herald.json"],
@@ -15,14 +15,13 @@ extension Command {
     static let apply = Command(
         name: "apply", summary: "make a server have the configuration of a file",
         details: """
-            Creates what is missing, and changes what differs: apps by name, event types by type, webhooks by URL, pull delegates by
-            description, and of several with one URL or description the most similar one. Settings that the file does not name stay,
-            `null` resets one, and nothing is removed.
-            --dry-run has the server check the settings of webhooks, and names the kinds that it only compares. Conflicts between
-            webhooks and limits of the app are found without it.
-            Applying a file again does nothing. A new webhook has a secret:
-            --show-secrets prints it once, and `herald delegates rotate` replaces it. A request that is refused ends the command;
-            what was done before it stays.
+            Creates missing objects, and changes those that differ. Apps are found by name, event types by type, webhooks by URL,
+            and pull delegates by description. If several match, the most similar one is changed. A setting that the file does not
+            name stays, and `null` resets it. Nothing is removed. Applying a file again changes nothing.
+            With --dry-run the server checks the settings of webhooks. It does not find conflicts between webhooks and limits of
+            the app.
+            --show-secrets prints the secrets of new webhooks, and `herald delegates rotate` replaces one. A refused request ends
+            the command. Earlier changes stay.
             """,
         arguments: [Argument(name: "FILE", help: "As `herald export` prints it, JSON; - reads standard input.")],
         flags: [

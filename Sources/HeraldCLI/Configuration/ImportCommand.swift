@@ -7,8 +7,8 @@ extension Command {
             Command(
                 name: "svix", summary: "import applications, endpoints and event types of a Svix server",
                 details: """
-                    Makes an app of each application, a webhook of each endpoint with its secret and headers, and describes the event types
-                    in each of the apps. Receivers see the requests that Svix sends: the payload as the body, signed with svix-id,
+                    Creates an app for each application, a webhook for each endpoint with its secret and headers, and the event types
+                    in each app. Receivers get the requests that Svix sends: the payload as the body, signed with svix-id,
                     svix-timestamp and svix-signature.
                     \(rules)
                     """,
@@ -21,8 +21,8 @@ extension Command {
             Command(
                 name: "convoy", summary: "import a project of a Convoy server",
                 details: """
-                    Makes an app of the project, a webhook of each subscription with the URL, the secret and the limits of its endpoint, and
-                    describes the event types. Receivers see the payload as the body, signed as the project signs.
+                    Creates an app for the project, a webhook for each subscription with the URL, the secret and the limits of its
+                    endpoint, and the event types. Receivers get the payload as the body, signed as the project signs.
                     \(rules)
                     """,
                 flags: Flag.foreign + [
@@ -38,8 +38,8 @@ extension Command {
         ]))
 
     private static let rules = """
-        Importing again changes what differs; secrets and headers are those of the first time. Nothing is removed.
-        What has no counterpart is listed on the standard error. The key of Herald must be an admin key of the app `default`.
+        Importing again changes settings that differ. Secrets and headers stay those of the first import. Nothing is removed.
+        Settings without a counterpart are listed on standard error. Use an admin key of the app `default`.
         """
     /// The app is that of the tenant.
     private static let client = Flags.client.filter { $0.name != "app" }

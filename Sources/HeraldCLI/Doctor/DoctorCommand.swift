@@ -4,19 +4,17 @@ extension Command {
     static let doctor = Command(
         name: "doctor", summary: "check the settings, the database and the machine of a server, and say what to do",
         details: """
-            Takes the flags of `herald serve`, the environment and the file of --config as it does. The server may run. Each line
-            says ok, warning or failure, and the next line what to do. The database is read as at a start, with the master key,
-            and not changed. A small file in the data folder measures how long the disk takes to flush, and is removed at once.
-            After a crash, SQLite makes the index of its log again, herald.db-shm.
+            Takes the settings of `herald serve`: flags, environment, and the file of --config. The server may run. Each line
+            begins with ok, warning or failure. The next line says what to do. The database is read as at a start, and not
+            changed. The command writes a small file into the data folder to measure a flush of the disk, and removes it.
 
-            With --url it also checks the URL of a delegate: its name and addresses, whether callbacks may reach them, the
-            connection, TLS, and the response to a request with the method OPTIONS, which publishes nothing. Where callbacks go
-            through a proxy, it says so, and makes no connection.
+            With --url it also checks the URL of a delegate: name, addresses, whether callbacks may reach them, connection, TLS,
+            and the response to an OPTIONS request. If callbacks use a proxy, it makes no connection.
 
             Exit codes: 0 all is well; 1 warnings; 2 failures; 64 the command line is wrong.
             """,
         flags: Settings.flagsOfServe + [
-            Flag("url", "URL", "The URL of a delegate, to be checked as well."),
+            Flag("url", "URL", "The URL of a delegate to check, too."),
             Flag("json", nil, "Print one JSON document."),
         ],
         examples: [

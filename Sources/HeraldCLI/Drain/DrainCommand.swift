@@ -9,16 +9,16 @@ extension Command {
         details: """
             A program inserts events into a table in its transaction: they are published if and only if it commits. The
             command publishes the rows in batches, and then deletes or marks them. The id of a row is the id of its event,
-            so after a crash Herald refuses duplicates. It may run several times. It runs until TERM or Ctrl-C, which end it
-            after the batch. While the database or Herald is away, it waits. PGPASSWORD or a password file (PGPASSFILE) has
-            the password of the database.
+            so Herald publishes it once, also after a crash. Several drains may run on one table of PostgreSQL. While the
+            database or Herald does not respond, the command waits. TERM and Ctrl-C end it after the batch. Set the password
+            of the database in PGPASSWORD or a password file (PGPASSFILE).
 
-            --columns says which column has which part of an event: id, type, data (JSON), and if wanted subject, time and
-            deliver_at. --messages needs no table: it reads messages of pg_logical_emit_message(true, 'herald', EVENT) from
+            --columns names the columns of an event: id, type, data (JSON), and optionally subject, time and deliver_at.
+            --messages needs no table: it reads messages of pg_logical_emit_message(true, 'herald', EVENT) from
             a replication slot of pgoutput, in the order of the commits. EVENT is JSON as in the API.
 
-            An event that Herald refuses ends the command with exit code 65, after the events before it. With --refused it
-            goes to a file instead.
+            A refused event ends the command with exit code 65, after the events before it. With --refused the event is
+            appended to a file, and the command continues.
             """,
         arguments: [
             Argument(

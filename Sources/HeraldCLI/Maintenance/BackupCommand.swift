@@ -5,11 +5,11 @@ extension Command {
     static let backup = Command(
         name: "backup", summary: "copy a database into one file, while the server runs",
         details: """
-            The file has one moment of the database, and a checksum of its own, which `herald check` and `herald restore` compare.
-            Secrets are in it as they are in the database. The master key is not in it: keep that elsewhere.
-            It is refused if HERALD_STORE names a PostgreSQL database, unless --data names a folder; and if the file would leave
-            less than 64 MiB free on the disk of a server that runs.
-            TERM and Ctrl-C end it with exit code 130, and the incomplete file is removed.
+            The file is a snapshot of the database, with a checksum that `herald check` and `herald restore` verify.
+            Secrets are encrypted if the server has a master key. The file does not contain the master key: store it elsewhere.
+            The command fails if HERALD_STORE names a PostgreSQL database and --data is missing, or if the file would leave
+            less than 64 MiB free on the disk of a running server.
+            TERM and Ctrl-C end the command with exit code 130, and remove the incomplete file.
 
             \(MaintenanceCommand.exitCodes)
             130: TERM or Ctrl-C ended it, and there is no file.
@@ -39,10 +39,10 @@ extension Command {
         name: "restore", summary: "put the database of a backup into a folder",
         details: """
             The backup is checked first. The folder must be empty or missing, so nothing is overwritten. Start the server with
-            it, and with the master key that the backup was made under. Events that were delivered after the backup are not
-            in it; those before it that it knows as undelivered are delivered again.
-            It is refused if HERALD_STORE names a PostgreSQL database, unless --data names a folder.
-            TERM and Ctrl-C end it, and the folder stays empty.
+            the folder, and with the master key of the backup. The server continues from the time of the backup: later events
+            are missing, and later deliveries are made again.
+            The command fails if HERALD_STORE names a PostgreSQL database and --data is missing.
+            TERM and Ctrl-C end the command, and the folder stays empty.
 
             \(MaintenanceCommand.exitCodes)
             130: TERM or Ctrl-C ended the copy.

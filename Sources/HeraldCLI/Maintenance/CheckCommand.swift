@@ -4,8 +4,8 @@ extension Command {
     static let check = Command(
         name: "check", summary: "say whether a database or a backup is intact",
         details: """
-            Reads all of it and changes nothing: the write-ahead log, the structure of the file, the checksum of each event, the
-            values of all other rows, and what must hold between the log, the lanes and the deliveries. The server may run.
+            Reads everything and changes nothing. It checks the write-ahead log, the structure of the file, the checksum of each
+            event, the values of all other rows, and the consistency of log, lanes and deliveries. The server may run.
 
             \(MaintenanceCommand.exitCodes)
             """,

@@ -6,11 +6,11 @@ extension Command {
     static let migrate = Command(
         name: "migrate", summary: "move everything from a data folder to a PostgreSQL database, or back",
         details: """
-            Stop the servers of FROM first. The command copies everything, reads it again to compare it, and marks FROM as moved, so
-            that no server starts on it. If it is interrupted, run the same command again: it begins again. Nothing in FROM is
-            removed. Positions, keys and secrets stay as they are: give the servers of TO the same master key. TO must be empty, or
-            have taken part in an earlier migration of the same events: then its content is replaced. PGPASSWORD or a password
-            file (PGPASSFILE) has the password of the database.
+            Stop the servers of FROM first. The command copies everything, and reads it again to compare it. Then it marks FROM as
+            moved, so that no server starts on it. Nothing in FROM is removed. After an interruption, run the same command again:
+            it starts over. Give the servers of TO the same master key. TO must be empty, or belong to an earlier migration of
+            the same events: then its content is replaced. Set the password of the database in PGPASSWORD or a password file
+            (PGPASSFILE).
 
             Exit codes: 0 everything is moved; 64 the command line is wrong; 65 FROM is damaged, of another version, or was moved
             already; 66 there is nothing to move; 69 the database cannot be reached; 73 TO has other events; 74 the disk failed;

@@ -2,11 +2,11 @@ import HeraldSQLite
 
 extension Command {
     static let salvage = Command(
-        name: "salvage", summary: "copy all that is intact of a damaged database into a new folder",
+        name: "salvage", summary: "copy the intact rows of a damaged database into a new folder",
         details: """
-            The server must not run. The damaged folder is left as it is. The new one keeps all positions of the log: an event that
-            is lost leaves an entry that is never served or sent. A write-ahead log is read up to its first damaged page: commits
-            after it are missing. If anything is missing, the exit code is 65, and the new folder has the rest.
+            Stop the server first. The damaged folder stays unchanged. The new folder keeps all positions of the log: a lost event
+            leaves an entry that is never served or sent. The write-ahead log is read up to its first damaged page. Later commits
+            are missing. If anything is missing, the exit code is 65.
 
             \(MaintenanceCommand.exitCodes)
             """,

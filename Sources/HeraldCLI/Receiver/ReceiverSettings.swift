@@ -11,7 +11,7 @@ struct ReceiverSettings {
         ),
         Command.Flag(
             "scheme", "NAME",
-            "Whose signatures they are: github, stripe, slack, svix, ... Another word lists all. Default: standard."),
+            "The signature scheme: github, stripe, slack, svix, ... An unknown name lists all. Default: standard."),
         Command.Flag(
             "url", "URL", "The URL that senders have, for square and twilio. Default: that of the request."),
         Command.Flag(

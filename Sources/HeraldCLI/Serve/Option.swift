@@ -103,7 +103,7 @@ extension Option {
         ) { text, settings throws(Disallowed) in settings.denyHosts = try hosts(text) },
         Option(
             "callback-proxy", "URL", "none: callbacks connect directly",
-            "Callbacks connect through this proxy: http://proxy.example:3128 or socks5h://proxy.example:1080. With a password only in the environment or a file."
+            "Callbacks connect through this proxy: http://proxy.example:3128 or socks5h://proxy.example:1080. Set a proxy with a password in the environment or a file."
         ) { text, settings throws(Disallowed) in
             guard let proxy = CallbackProxy(text) else { throw Disallowed(allowed: CallbackProxy.form) }
             settings.callbackProxy = proxy
@@ -145,7 +145,7 @@ extension Option {
         ) { text, settings throws(Disallowed) in settings.publicURL = try publicURL(text) },
         Option(
             "allow-anonymous", "true|false", String(standard.allowAnonymous),
-            "Do not make a key at the start on an address that is not loopback. Everyone may do everything until a key exists."
+            "Create no admin key at the start on an address that is not loopback. Until a key exists, every client may do everything."
         ) { text, settings throws(Disallowed) in settings.allowAnonymous = try flag(text) },
         Option(
             "svix-api", "true|false", String(standard.servesSvix),
@@ -180,7 +180,7 @@ extension Option {
         },
         Option(
             "connections-per-address", "NUMBER", "200; unlimited on loopback",
-            "Connections of one address, 8 to 10000 or unlimited, without live streams. On loopback 200, too, with --trusted-proxies."
+            "Connections of one address, 8 to 10000 or unlimited, without live streams. With --trusted-proxies the default is 200 on loopback, too."
         ) { text, settings throws(Disallowed) in
             let number = text == "unlimited" ? 0 : Int(text)
             guard let number, number == 0 ? text == "unlimited" : (8...10_000).contains(number) else {
@@ -234,7 +234,7 @@ extension Option {
         ) { text, settings throws(Disallowed) in settings.retention.attemptBytes = try size(text) },
         Option(
             "backup-folder", "FOLDER", "none: no backups",
-            "Where backups are made while the server runs. It must exist; on another disk, it survives this one."
+            "The folder of scheduled backups, which must exist. Choose one on another disk."
         ) { text, settings throws(Disallowed) in settings.backups.folder = try writable(text) },
         Option(
             "backup-every", "DURATION", describe(duration: standard.backups.every),
