@@ -26,7 +26,7 @@ extension Option {
         + forBoth(
             "certificate", "FILE", "the system's", "Certificate authorities (PEM) for an https collector."
         ) { text, traces throws(Disallowed) in traces.certificateAuthorities = try readable(text) }
-        + forBoth("protocol", "NAME", "http/protobuf", "The protocol of the exports. Only http/protobuf is supported.") {
+        + forBoth("protocol", "NAME", "http/protobuf", "The protocol of the exports: only http/protobuf.") {
             text, _ throws(Disallowed) in
             guard text == "http/protobuf" else {
                 throw Disallowed(allowed: "http/protobuf, which collectors receive on port 4318")
