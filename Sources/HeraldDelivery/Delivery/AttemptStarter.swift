@@ -84,7 +84,7 @@ final class AttemptStarter: LoopPart {
     /// room for all of them now, or it alternates with them. So an event for one delegate does not wait until an earlier
     /// event has reached a hundred others.
     private func hasRoomBesidesLine(_ lane: Lane) -> Bool {
-        guard hasRoom, slots.open + line.count < slots.capacity else { return false }
+        guard hasRoom, line.count < slots.free, line.mayOpen(lane.share, free: slots.free) else { return false }
         return slots.young + line.count < Slots.maxYoung || mayOvertake && line.mayOvertake(lane.share)
     }
 
@@ -244,7 +244,8 @@ final class AttemptStarter: LoopPart {
             guard visits > 0, log.filterSteps < filterLimit else { return false }
             visits -= 1
             if line.isEmpty { leaveParking() }
-            guard let lane = lanes.next(slots.isBusyWithUnproven ? .proven : .all) else { return true }
+            let next = lanes.next(slots.isBusyWithUnproven ? .proven : .all, free: slots.free)
+            guard let lane = next else { return true }
             mayOvertake = true
             if startPending(lane) { standInLine(lane) } else { wakeLater(lane) }
         }
@@ -261,7 +262,7 @@ final class AttemptStarter: LoopPart {
         var starts = quantum
         var reads = Self.maxReads
         var probe: LogPosition = 0
-        while starts > 0, reads > 0, hasRoom, mayRead(lane) {
+        while starts > 0, reads > 0, hasRoom, mayRead(lane), line.mayOpen(lane.share, free: slots.free) {
             guard lane.mayStart(now: now), let source = lane.nextSource() else { return false }
             guard mayHaveSlot(lane) else {
                 park(lane)

@@ -4,8 +4,8 @@ import HeraldModel
 ///
 /// Every app has its own router, so that its events cost nothing for the delegates of other apps, and its own queue.
 /// Among the apps with queued lanes, the one with the fewest open requests is next. So an app with many delegates, or
-/// with receivers that never respond, takes no more than its equal share. Choosing costs time linear in the number of
-/// apps with queued lanes.
+/// with receivers that never respond, takes no more than its equal share of the slots that become free, and leaves a
+/// quarter of all slots to other apps. Choosing costs time linear in the number of apps with queued lanes.
 ///
 /// Within an app, proven lanes get three of four turns while lanes of both kinds are queued: a thousand unproven
 /// receivers do not delay the one that responds.
@@ -126,10 +126,11 @@ final class FairScheduler {
     }
 
     /// Removes and returns the lane whose turn it is.
-    func next(_ eligible: Eligible = .all) -> Int? {
+    /// - Parameter free: the number of slots that are free.
+    func next(_ eligible: Eligible = .all, free: Int = .max) -> Int? {
         guard count > 0 else { return nil }
         var chosen: (index: Int, open: Int, lastTurn: Int)?
-        for index in queued where shares[index]?.hasLane(eligible) == true {
+        for index in queued where shares[index]?.hasLane(eligible) == true && mayOpen(index, free: free) {
             guard let open = shares[index]?.open, let lastTurn = shares[index]?.lastTurn else { continue }
             if let chosen, (chosen.open, chosen.lastTurn, chosen.index) < (open, lastTurn, index) { continue }
             chosen = (index, open, lastTurn)
@@ -140,6 +141,13 @@ final class FairScheduler {
         shares[chosen.index]?.lastTurn = turns
         defer { updateQueued(chosen.index) }
         return shares[chosen.index]?.nextLane(eligible)
+    }
+
+    /// Whether the app may open one more request. While there are others, it may have three times as many as slots stay free: so
+    /// its receivers leave slots to them when all that responded hang at once.
+    func mayOpen(_ index: Int, free: Int) -> Bool {
+        guard indices.count > 1, let open = shares[index]?.open else { return true }
+        return open == 0 || (open + 2) / 3 < free
     }
 
     /// Whether no app with queued lanes has fewer open requests than this one.

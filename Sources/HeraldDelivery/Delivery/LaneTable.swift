@@ -24,7 +24,9 @@ final class LaneTable {
     func at(_ place: Int) -> Lane? { lanes[place] }
 
     /// The lane whose turn it is.
-    func next(_ eligible: FairScheduler.Eligible) -> Lane? { scheduler.next(eligible).flatMap { lanes[$0] } }
+    func next(_ eligible: FairScheduler.Eligible, free: Int) -> Lane? {
+        scheduler.next(eligible, free: free).flatMap { lanes[$0] }
+    }
 
     /// All lanes.
     var all: [Lane] { lanes.compactMap { $0 } }

@@ -51,7 +51,8 @@ struct Slots {
 
     init(capacity: Int) { self.capacity = capacity }
 
-    var isFull: Bool { open >= capacity }
+    var free: Int { capacity - open }
+    var isFull: Bool { free <= 0 }
     var isBusy: Bool { young >= Self.maxYoung }
     /// Whether only proven lanes may start.
     var isBusyWithUnproven: Bool { youngUnproven >= Self.maxYoungUnproven }
