@@ -153,9 +153,10 @@ final class AttemptStarter: LoopPart {
         if parked.append(lane.index, of: lane.share) { ledger.touched(lane) }
     }
 
-    /// Whether the lane waits until other requests have ended.
+    /// Whether the lane waits until other requests have ended, if it has something to start.
     func isParked(_ lane: Lane) -> Bool {
         parked.contains(lane.index, of: lane.share) || waitingForBytes.contains(lane.index, of: lane.share)
+            || !line.mayOpen(lane.share, free: slots.free)
     }
 
     private func hasBytes(_ event: Event, _ sequence: LogPosition, _ lane: Lane) -> Bool {
@@ -244,8 +245,7 @@ final class AttemptStarter: LoopPart {
             guard visits > 0, log.filterSteps < filterLimit else { return false }
             visits -= 1
             if line.isEmpty { leaveParking() }
-            let next = lanes.next(slots.isBusyWithUnproven ? .proven : .all, free: slots.free)
-            guard let lane = next else { return true }
+            guard let lane = lanes.next(slots) else { return true }
             mayOvertake = true
             if startPending(lane) { standInLine(lane) } else { wakeLater(lane) }
         }

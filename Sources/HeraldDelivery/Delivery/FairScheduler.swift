@@ -143,11 +143,11 @@ final class FairScheduler {
         return shares[chosen.index]?.nextLane(eligible)
     }
 
-    /// Whether the app may open one more request. While there are others, it may have three times as many as slots stay free: so
-    /// its receivers leave slots to them when all that responded hang at once.
+    /// Whether the app may open one more request. While other apps have lanes, an app has at most three times as many as slots
+    /// stay free, as in `Shares`: once its receivers hang, it is too late to leave slots to others. One is always allowed.
     func mayOpen(_ index: Int, free: Int) -> Bool {
         guard indices.count > 1, let open = shares[index]?.open else { return true }
-        return open == 0 || (open + 2) / 3 < free
+        return open == 0 || open / 3 < free - 1
     }
 
     /// Whether no app with queued lanes has fewer open requests than this one.

@@ -23,9 +23,9 @@ final class LaneTable {
 
     func at(_ place: Int) -> Lane? { lanes[place] }
 
-    /// The lane whose turn it is.
-    func next(_ eligible: FairScheduler.Eligible, free: Int) -> Lane? {
-        scheduler.next(eligible, free: free).flatMap { lanes[$0] }
+    /// The lane whose turn it is at these slots.
+    func next(_ slots: Slots) -> Lane? {
+        scheduler.next(slots.isBusyWithUnproven ? .proven : .all, free: slots.free).flatMap { lanes[$0] }
     }
 
     /// All lanes.

@@ -70,12 +70,13 @@ import Testing
         for _ in 0..<6 { apps.began(one) }
         #expect(apps.mayOpen(one, free: 1))
         let two = apps.join(Self.other)
-        #expect(!apps.mayOpen(one, free: 2) && apps.mayOpen(one, free: 3))
+        // Its seventh request would leave two slots free, or three.
+        #expect(!apps.mayOpen(one, free: 3) && apps.mayOpen(one, free: 4))
         #expect(apps.mayOpen(two, free: 1))
-        #expect(apps.next(free: 2) == nil)
+        #expect(apps.next(free: 3) == nil)
         apps.append(2, two, isProven: true)
-        #expect(apps.next(free: 2) == 2)
-        #expect(apps.next(free: 3) == 1)
+        #expect(apps.next(free: 3) == 2)
+        #expect(apps.next(free: 4) == 1)
     }
 
     @Test("an app's entry is removed when it has no lanes and no requests")
@@ -90,6 +91,19 @@ import Testing
         apps.leave(2, place)
         apps.ended(place)
         #expect(apps.join(AppKey(rawValue: 3)) == place)
+    }
+
+    @Test("a lane whose app has its share of the slots is limited by slots")
+    func limited() throws {
+        let bench = try EngineBench(capacity: 8)
+        for key: DelegateKey in 1...7 { bench.set(WebhookDelegate(key)) }
+        bench.set(WebhookDelegate(20, app: Self.other))
+        bench.publishAndTurn()
+        let waiting = (DelegateKey(1)...7).filter { bench.open($0).isEmpty }
+        #expect(waiting.count == 1)
+        let checkpoint = bench.checkpoint()
+        #expect(checkpoint != nil)
+        #expect(waiting.allSatisfy { bench.engine.board.entry($0)?.flow.limitedBy == .slots })
     }
 
     @Test("an app with a hundred receivers that do not respond leaves slots for an app with one receiver")
