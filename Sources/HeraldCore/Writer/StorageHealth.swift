@@ -46,8 +46,8 @@ package final class StorageHealth: Sendable {
         /// A request met a page that can't be read, or the server itself could not read, such as for deliveries that are behind or
         /// for retention. It reads again. Commits may succeed. Reported once a minute at most, on any thread.
         case unread(StoreError)
-        /// The store responds, and refuses to read what other processes have committed, or to assign delegates. This process does not
-        /// deliver it. Reported once a minute at most.
+        /// The store refuses to read what other processes have committed, or to assign delegates. This process does not deliver it.
+        /// Reported once a minute at most; of a store that does not respond, after some seconds.
         case unfollowed(StoreError)
         /// An empty part of the database can't be dropped. It is tried again each minute, and reported after an hour, each hour.
         case kept(StoreError)
@@ -87,6 +87,17 @@ package final class StorageHealth: Sendable {
         var nextUnfollowed: Int64 = .min
         /// When the next app that stores most is reported, in monotonic nanoseconds.
         var nextCrowded: Int64 = .min
+        /// The first and the last of several failures in a row, in monotonic nanoseconds.
+        var silence: ClosedRange<Int64>?
+
+        /// The store has not responded to what this process shares with others.
+        /// - Returns: whether this has lasted for some seconds.
+        mutating func isSilent(at now: Int64) -> Bool {
+            var first = now
+            if let silence, now - silence.upperBound <= StorageHealth.maxSilenceGap { first = silence.lowerBound }
+            silence = first...max(first, now)
+            return now - first >= StorageHealth.reportedSilence
+        }
 
         /// Begins an outage, or continues it.
         /// - Returns: whether the failure of this part is new in it.
@@ -113,6 +124,11 @@ package final class StorageHealth: Sendable {
     static let reportedDrops = 60
     /// Nanoseconds of a round of the writer beyond which the storage does not work.
     static let longestRound: Int64 = 30_000_000_000
+
+    /// Nanoseconds for which the store may not respond before the reason is reported. A short loss is the session's.
+    static let reportedSilence: Int64 = 5_000_000_000
+    /// Nanoseconds between two failures in a row. A statement waits 8 s for a lock.
+    static let maxSilenceGap: Int64 = 15_000_000_000
 
     // MARK: Any thread
 
@@ -246,12 +262,12 @@ package final class StorageHealth: Sendable {
         }
     }
 
-    /// Call it when what other processes have committed could not be read. It is read again, but the reason may stay. Ignores a
-    /// store that does not respond: `Freshness` and the session of the writer show that.
+    /// Call it when what other processes have committed could not be read. It is read again, but the reason may stay. A store that
+    /// does not respond makes the process not ready by `Freshness`.
     /// - Parameter now: monotonic nanoseconds.
     func followFailed(_ error: StoreError, at now: Int64) {
         switch error {
-        case .unavailable: return
+        case .unavailable: return unresponsive(error, at: now)
         case .unreadable: return requestFailed(error, at: now)
         default: break
         }
@@ -264,10 +280,17 @@ package final class StorageHealth: Sendable {
     /// - Parameter now: monotonic nanoseconds.
     func sharingFailed(_ error: StoreError, at now: Int64) {
         switch error {
-        case .unavailable, .unknown, .outdated, .replaced: break
+        case .unavailable: unresponsive(error, at: now)
+        case .unknown, .outdated, .replaced: break
         case .unreadable: requestFailed(error, at: now)
         default: report(.unfollowed(error), \.nextUnfollowed, at: now)
         }
+    }
+
+    /// A failure of commits says the reason. Without one nothing else does, such as of a lock that another session holds.
+    private func unresponsive(_ error: StoreError, at now: Int64) {
+        let isNews = state.withLock { $0.isSilent(at: now) && $0.outage == nil }
+        if isNews { report(.unfollowed(error), \.nextUnfollowed, at: now) }
     }
 
     /// Call it when all that is known to be committed was read.

@@ -256,6 +256,20 @@ struct StorageHealthTests {
         #expect(book.all == ["unfollowed", "unreadable"] && works)
     }
 
+    @Test("a store that does not respond to what nodes share is reported after some seconds, once a minute")
+    func silent() {
+        let error = StoreError.unavailable(reason: "canceling statement due to lock timeout")
+        health.sharingFailed(error, at: 0)
+        health.followFailed(error, at: 4_000_000_000)
+        // A failure long after the last one is the first of a row.
+        health.sharingFailed(error, at: 30_000_000_000)
+        #expect(book.all.isEmpty)
+        for second in [Int64(39), 48, 57] { health.sharingFailed(error, at: second * 1_000_000_000) }
+        #expect(book.all == ["unfollowed"])
+        for second in [Int64(70), 85, 100] { health.followFailed(error, at: second * 1_000_000_000) }
+        #expect(book.all == ["unfollowed", "unfollowed"] && works)
+    }
+
     @Test("a refusal to read what others have committed is reported once a minute, until it is read")
     func unfollowed() {
         let error = StoreError.failed(reason: "cache lookup failed (SQLSTATE XX000)")
