@@ -87,7 +87,8 @@ package final class StorageHealth: Sendable {
         var nextUnfollowed: Int64 = .min
         /// When the next app that stores most is reported, in monotonic nanoseconds.
         var nextCrowded: Int64 = .min
-        /// The first and the last of several failures in a row, in monotonic nanoseconds.
+        /// The first and the last of several failures, each soon after the one before, in monotonic nanoseconds. One part may fail
+        /// while another succeeds, so a success ends nothing.
         var silence: ClosedRange<Int64>?
 
         /// The store has not responded to what this process shares with others.
@@ -127,8 +128,8 @@ package final class StorageHealth: Sendable {
 
     /// Nanoseconds for which the store may not respond before the reason is reported. A short loss is the session's.
     static let reportedSilence: Int64 = 5_000_000_000
-    /// Nanoseconds between two failures in a row. A statement waits 8 s for a lock.
-    static let maxSilenceGap: Int64 = 15_000_000_000
+    /// Nanoseconds between two failures of one silence. A query waits 30 s for its response.
+    static let maxSilenceGap: Int64 = 35_000_000_000
 
     // MARK: Any thread
 

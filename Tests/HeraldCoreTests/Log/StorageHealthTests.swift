@@ -261,12 +261,12 @@ struct StorageHealthTests {
         let error = StoreError.unavailable(reason: "canceling statement due to lock timeout")
         health.sharingFailed(error, at: 0)
         health.followFailed(error, at: 4_000_000_000)
-        // A failure long after the last one is the first of a row.
-        health.sharingFailed(error, at: 30_000_000_000)
+        // A failure long after the last one begins a silence.
+        health.sharingFailed(error, at: 60_000_000_000)
         #expect(book.all.isEmpty)
-        for second in [Int64(39), 48, 57] { health.sharingFailed(error, at: second * 1_000_000_000) }
+        for second in [Int64(69), 78, 87] { health.sharingFailed(error, at: second * 1_000_000_000) }
         #expect(book.all == ["unfollowed"])
-        for second in [Int64(70), 85, 100] { health.followFailed(error, at: second * 1_000_000_000) }
+        for second in [Int64(100), 130] { health.followFailed(error, at: second * 1_000_000_000) }
         #expect(book.all == ["unfollowed", "unfollowed"] && works)
     }
 
