@@ -258,7 +258,7 @@ extension Problem {
 
     static let tooManyStreams = unavailable(
         "too-many-streams", "Too many streams are open",
-        "The server, or the app, has as many streams open as it may. Try again when one has ended.",
+        "The server, the app or the client's address has as many streams open as it may. Try again when one has ended.",
         retryAfter: 10)
 
     static let tooManyWaits = unavailable(

@@ -6,8 +6,8 @@ extension Command {
     static let openapi = Command(
         name: "openapi", summary: "print the description of the HTTP API (OpenAPI 3.0)",
         details: """
-            That of the server which --server, --profile or HERALD_SERVER names; where none does, that of this version, without
-            a server.
+            With --server, --profile or HERALD_SERVER, prints the description of that server. Otherwise prints the description of
+            this version, without a server.
             """,
         flags: [Flag("yaml", nil, "In YAML, with comments. Default: JSON.")] + Flags.connection,
         examples: ["herald openapi > openapi.json", "herald openapi --yaml --server https://herald.example.com"],
