@@ -27,8 +27,8 @@ final class AttemptSettler: LoopPart {
         if !outcome.isStale { awaited.report(callback.key, lane.delegate, callback.event, outcome) }
         let end = Lane.End(
             sequence: callback.sequence, origin: origin, subject: callback.event.subject, type: callback.event.type,
-            attempts: callback.attempts, outcome: outcome, start: start, now: timers.now, wall: timers.wall,
-            random: outcome.isSuccess ? 0 : random(),
+            attempts: callback.attempts, outcome: outcome, isErased: callback.isErased, start: start, now: timers.now,
+            wall: timers.wall, random: outcome.isSuccess ? 0 : random(),
             reserve: { [keeper] in keeper.reserveProbe($0, of: $1) })
         let isOutdated = lane.flow.isOutdated(start)
         if let window = start.originWindow, !isOutdated, outcome.isEvidence, outcome.meaning.isAnswer, !start.isRefused
@@ -84,6 +84,8 @@ final class AttemptSettler: LoopPart {
                 callback.lane, key.event, attempts: row?.attempts ?? callback.attempts + 1,
                 uncounted: row?.uncounted ?? 1, dueAt: timers.wall, isReplay: isReplay, isNamed: isNamed)
         case .dropped(let attempts):
+            // The erasure removes the row itself, and counts it.
+            if callback.isErased { return }
             // Retention has ended the row of this retry, and may have removed the event since: nothing would remove another row.
             if origin == .retry, key.event <= callback.lane.trimmed { return ledger.end(key) }
             ledger.giveUp(
@@ -123,7 +125,9 @@ final class AttemptSettler: LoopPart {
     private func comeBack(to callback: OpenCallback, _ origin: Lane.Origin, _ start: FlowControl.Start) {
         let lane = callback.lane
         guard !starter.isStopping, !lane.isRemoved else { return }
-        if let turn = lane.returned(callback.sequence, origin, subject: callback.event.subject, start: start) {
+        let turn = lane.returned(
+            callback.sequence, origin, subject: callback.event.subject, isErased: callback.isErased, start: start)
+        if let turn {
             let retry = Retry(delegate: lane.key, event: callback.sequence, turn: turn)
             timers.insert(.retry(retry), due: timers.now + LoopTimers.pause)
             if lane.open == 0 { lane.flow.wait(until: timers.now + LoopTimers.pause) }

@@ -321,7 +321,7 @@ final class AttemptStarter: LoopPart {
         guard let row = lane.rows[retry.event] else { return }
         let key = DeliveryKey(delegate: retry.delegate, event: retry.event)
         // The payload is gone, or the delegate's settings have changed since the last attempt.
-        if event.isErased || event.isDamaged || !stillWants(event, retry.event, lane) {
+        if event.isErased || event.isDamaged || !lane.stillWants(event, retry.event, { log.view(of: event) }) {
             _ = lane.waiting.drop(retry.event)
             if event.isErased {
                 ledger.end(key)
@@ -335,13 +335,6 @@ final class AttemptStarter: LoopPart {
         }
         begin(
             event, retry.event, lane, attempts: row.attempts, .retry, isReplay: row.isReplay, isFresh: row.isFresh)
-    }
-
-    /// Whether the delegate's current settings still call for a delivery that has its own row.
-    /// - Parameter filterLimit: events that filters would examine beyond so many steps of the log count as wanted.
-    func stillWants(_ event: Event, _ sequence: LogPosition, _ lane: Lane, filterLimit: Int = .max) -> Bool {
-        lane.rows[sequence]?.isNamed == true
-            || lane.delegate.selection.matches(event) { log.view(of: event, untilSteps: filterLimit) }
     }
 
     /// The first of the next events that is a better probe than those before it.
@@ -376,7 +369,8 @@ final class AttemptStarter: LoopPart {
         ledger.touched(lane)
         defer { endReplays(lane) }
         guard !lane.makesAnyway(sequence, offered: lanes.detour(of: lane)?.position ?? log.routed),
-            stillWants(event, sequence, lane), !mustWait(event, sequence, lane, isReplay: true)
+            lane.stillWants(event, sequence, { log.view(of: event) }),
+            !mustWait(event, sequence, lane, isReplay: true)
         else { return false }
         begin(event, sequence, lane, attempts: 0, .replay(id), isReplay: true)
         return true
@@ -431,6 +425,13 @@ final class AttemptStarter: LoopPart {
             Callback(
                 token: token, delegate: lane.delegate, event: callback.event, attempt: callback.attempts + 1,
                 purpose: purpose, isFresh: callback.isFresh, span: callback.span))
+    }
+
+    /// Marks the open requests of erased events: they are not repeated.
+    func erase(_ events: Set<LogPosition>) {
+        for token in callbacks.indices where callbacks[token].map({ events.contains($0.sequence) }) == true {
+            callbacks[token]?.isErased = true
+        }
     }
 
     /// Called when a request has ended.

@@ -184,7 +184,8 @@ final class EventDistributor: LoopPart {
     ) -> Bool {
         let index = gone.firstIndex(ascending: { $0.sequence >= sequence })
         guard index < gone.count, gone[index].sequence == sequence else { return true }
-        return starter.stillWants(gone[index].event, sequence, lane, filterLimit: filterLimit)
+        let event = gone[index].event
+        return lane.stillWants(event, sequence) { log.view(of: event, untilSteps: filterLimit) }
     }
 
     /// Counts missed deliveries. Announces them at most once a minute per delegate: when the log is full, each new event

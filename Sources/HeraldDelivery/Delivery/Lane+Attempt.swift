@@ -51,6 +51,8 @@ extension Lane {
         /// Number of attempts before it.
         let attempts: Int
         let outcome: CallbackOutcome
+        /// The event was erased during the attempt.
+        var isErased = false
         let start: FlowControl.Start
         /// Monotonic nanoseconds.
         let now: Int64
@@ -64,8 +66,9 @@ extension Lane {
 
     /// Decides what becomes of a delivery whose attempt has failed.
     func settlement(ofFailure end: End, _ change: Breaker.Change) -> Settlement {
-        // A retry without a row was ended on request during its attempt.
-        let isDropped = end.origin == .retry && rows[end.sequence] == nil
+        // A retry without a row was ended on request during its attempt. The store would never have the row of an erased event: a lane
+        // with many rows could not load it again, and later deliveries would wait for it.
+        let isDropped = end.isErased || end.origin == .retry && rows[end.sequence] == nil
         if isDropped || isGone || end.outcome.control == .abortMessage {
             return giveUp(end, .dropped(attempts: end.attempts + 1))
         }

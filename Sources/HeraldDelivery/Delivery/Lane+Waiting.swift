@@ -21,6 +21,11 @@ extension Lane {
         return isFailing ? flow.refused.contains(event.type) : flow.refuses(event.type, now: now)
     }
 
+    /// Whether the delegate's current settings still call for a delivery that has its own row.
+    func stillWants(_ event: Event, _ sequence: LogPosition, _ view: () -> EventView) -> Bool {
+        rows[sequence]?.isNamed == true || delegate.selection.matches(event, view)
+    }
+
     /// Whether a new event has to wait in a row although the lane may start an attempt.
     func mustPostpone(_ event: Event, now: Int64) -> Bool {
         ordering != .strict && !mayTryRefused && flow.refuses(event.type, now: now)

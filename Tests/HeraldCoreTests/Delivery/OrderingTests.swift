@@ -180,4 +180,64 @@ struct OrderingTests {
         #expect(world.arrivals(key) == ["e1", "e1", "e2", "e3"])
         #expect(world.rows(key).map(\.state) == [.exhausted, .dropped])
     }
+
+    @Test("an event that is erased during its attempt holds no later one back, whatever the attempt's end")
+    func erasedDuringAttempt() throws {
+        for ordering in [WebhookSettings.Ordering.strict, .subject] {
+            for outcome in [CallbackOutcome.success, .failure, .failed(.timeout), .failed(.stopped)] {
+                let (world, key) = try World.registered {
+                    $0.ordering = ordering
+                    $0.retrySchedule = [3_600]
+                }
+                world.answer = { _ in nil }
+                world.publish(2, subject: "s")
+                world.manage(.erase([1]))
+                world.answer = { $0.event.id == "e1" ? outcome : .success }
+                world.run()
+                #expect(world.arrivals(key) == ["e1", "e2"], "\(ordering), \(outcome.verdict)")
+                world.settle()
+                #expect(world.rows(key).isEmpty, "\(ordering), \(outcome.verdict)")
+            }
+        }
+    }
+
+    @Test("a replay of an event that is erased during its attempt holds no later one back")
+    func erasedDuringReplay() throws {
+        let (world, key) = try World.registered {
+            $0.ordering = .subject
+            $0.retrySchedule = [3_600]
+        }
+        world.publishAndSettle(1, subject: "s")
+        world.answer = { _ in nil }
+        world.manage(.replay(delegateID: world.delegate(key)?.id ?? "", after: 0, until: 1))
+        world.publish(1, subject: "s")
+        world.manage(.erase([1]))
+        world.answer = { $0.event.id == "e1" ? .failure : .success }
+        world.run()
+        #expect(world.arrivals(key) == ["e1", "e1", "e2"])
+        world.settle()
+        #expect(world.rows(key).isEmpty && world.contents.replays.isEmpty)
+    }
+
+    @Test("nor does it when the lane leaves rows in the store, which never has one of the erased event")
+    func erasedWithManyRows() throws {
+        let world = try World(waiting: 16)
+        let key = world.register {
+            $0.ordering = .subject
+            $0.retrySchedule = [3_600]
+        }
+        world.answer = { $0.event.id == "e1" ? nil : .failure }
+        world.publish(1, subject: "s")
+        world.publish(10)
+        world.publishAndSettle(2, subject: "s")
+        #expect(world.open.count == 1 && world.rows(key).count == 12)
+        world.manage(.erase([1]))
+        world.answer = { $0.event.id == "e1" ? .failure : .success }
+        // The row of the erased event would leave memory first: it is due last.
+        world.settle()
+        #expect(world.arrivals(key).suffix(2) == ["e12", "e13"])
+        world.advance(seconds: 4_000)
+        #expect(world.rows(key).isEmpty && world.contents.lanes.isEmpty)
+        #expect(world.arrivals(key).count { $0 == "e1" } == 1)
+    }
 }

@@ -681,6 +681,21 @@ struct RequestTests {
         #expect((bench.engine.board.entry(1)?.retrying ?? 0) == 0)
     }
 
+    @Test("a retry whose event is erased during the attempt leaves its row to the erasure, too")
+    func eraseOpenRetry() throws {
+        let bench = try EngineBench(WebhookDelegate(1) { $0.retrySchedule = [1, 1] }, publishing: 1)
+        bench.finishAndTurn(with: .failure)
+        _ = bench.checkpoint()
+        bench.advance(seconds: 2)
+        #expect(bench.open == [.init(1, 1, 2)])
+        bench.engine.receive(.erase([1], of: .default))
+        bench.finishAndTurn(with: .failure)
+        let written = bench.checkpoint()
+        #expect(written?.attempts.count == 1)
+        #expect(written?.ended == [] && written?.waiting.isEmpty == true)
+        #expect(bench.engine.lane(1)?.isIdle == true)
+    }
+
     @Test("an erasure examines the deliveries of its app only, and of all apps if it is not known")
     func eraseOfApp() throws {
         let bench = try EngineBench()
