@@ -282,7 +282,7 @@ final class DeliveryEngine: LoopPart {
         starter.erase(events)
         // An erasure has many steps: none of them reads all rows of a lane, or those of other apps. Those of other processes do not
         // name their app.
-        for lane in lanes.all where lane.waiting.count > 0 || !lane.rows.isEmpty {
+        for lane in lanes.all where !lane.rows.isEmpty || !lane.waiting.hasAll {
             guard app == .unknown || lane.delegate.app == app else { continue }
             lane.waiting.erased(events)
             if lane.waiting.isCrowded { ledger.touched(lane) }

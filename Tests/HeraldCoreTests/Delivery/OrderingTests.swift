@@ -240,4 +240,15 @@ struct OrderingTests {
         #expect(world.rows(key).isEmpty && world.contents.lanes.isEmpty)
         #expect(world.arrivals(key).count { $0 == "e1" } == 1)
     }
+
+    @Test("an erasure reaches a delivery that is only in the store, also when the lane counts none there")
+    func erasedInStore() throws {
+        let bench = try EngineBench(WebhookDelegate(1) { $0.ordering = .subject })
+        let lane = try #require(bench.engine.lane(1))
+        lane.waiting.lines.begin("s", stored: 9)
+        lane.waiting.stored = StoredRows(horizon: .first, currents: [1: "s"])
+        bench.engine.receive(.erase([1], of: .default))
+        #expect(lane.waiting.stored?.currents.isEmpty == true)
+        #expect(lane.waiting.stored?.wanted.count == 1)
+    }
 }
