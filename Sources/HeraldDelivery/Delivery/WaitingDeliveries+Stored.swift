@@ -137,14 +137,14 @@ extension WaitingDeliveries {
             release(subject)
         case .due:
             for delivery in new {
-                let wasCurrent = stored?.currents.removeValue(forKey: delivery.event) != nil
-                if ordering == .subject, !isReordering, !wasCurrent, let subject = delivery.subject {
+                let blocked = stored?.currents.removeValue(forKey: delivery.event)
+                if ordering == .subject, !isReordering, blocked == nil, let subject = delivery.subject {
                     // Those of a queue in the store come with the queue.
                     if lines.isStored(subject) { continue }
                     add(delivery)
                     guard enter(subject, delivery.event) else { continue }
                 } else {
-                    add(delivery)
+                    add(delivery, blocking: blocked)
                 }
                 if replan(delivery.event) != nil, let retry = retry(delivery.event) {
                     plans.append((retry, delivery.dueAt))
@@ -182,11 +182,12 @@ extension WaitingDeliveries {
     /// Whether a delivery has ended although the store may have its row.
     func hasEnded(_ event: LogPosition) -> Bool { stored?.removed.contains(event) ?? false }
 
-    private mutating func add(_ delivery: WaitingDelivery) {
+    /// - Parameter subject: that it blocks. The store has none once the event is removed.
+    private mutating func add(_ delivery: WaitingDelivery, blocking subject: String? = nil) {
         rows[delivery.event] = Row(
             attempts: delivery.attempts, uncounted: delivery.uncounted, isReplay: delivery.isReplay,
-            isNamed: delivery.isNamed, isFirst: !delivery.isReplay || delivery.isFirst, subject: delivery.subject,
-            dueAt: delivery.dueAt)
+            isNamed: delivery.isNamed, isFirst: !delivery.isReplay || delivery.isFirst,
+            subject: delivery.subject ?? subject, dueAt: delivery.dueAt)
         stored?.unread.remove(delivery.event)
         stored?.count -= 1
     }

@@ -158,15 +158,16 @@ struct WaitingDeliveries {
         let event = delivery.event
         let known = rows[event]
         if known == nil, isInStoredQueue(delivery) { return nil }
+        let blocked = stored?.currents.removeValue(forKey: event)
         rows[event] = Row(
             attempts: delivery.attempts, uncounted: delivery.uncounted, turn: known?.turn ?? 0,
             isReplay: delivery.isReplay, isNamed: delivery.isNamed,
             isFirst: known?.isFirst ?? false || !delivery.isReplay || delivery.isFirst, isOpen: known?.isOpen ?? false,
-            subject: delivery.subject, dueAt: delivery.dueAt, isQueued: known?.isQueued ?? false)
+            subject: delivery.subject ?? known?.subject ?? blocked, dueAt: delivery.dueAt,
+            isQueued: known?.isQueued ?? false)
         stored?.unread.remove(event)
         if known?.isOpen == true || known?.isQueued == true { return nil }
-        let wasCurrent = stored?.currents.removeValue(forKey: event) != nil
-        if ordering == .subject, !isReordering, known == nil, !wasCurrent, let subject = delivery.subject {
+        if ordering == .subject, !isReordering, known == nil, blocked == nil, let subject = delivery.subject {
             guard enter(subject, event) else { return nil }
         }
         _ = replan(event)

@@ -129,6 +129,37 @@ struct LaneTests {
         #expect(!lane.makesAnyway(9, offered: 9))
     }
 
+    @Test("a delivery whose event is removed releases its subject, also when its row was requested or loaded since")
+    func subjectOfRemovedEvent() throws {
+        func delivery(_ event: LogPosition, _ subject: String?) -> WaitingDelivery {
+            WaitingDelivery(
+                delegate: 1, event: event, attempts: 1, dueAt: event, state: .retrying, subject: subject)
+        }
+        let lane = Lane(WebhookDelegate(1) { $0.ordering = .subject }, next: nil, position: 9, maxWaiting: 8)
+        for event in 1...LogPosition(8) { _ = lane.waiting.take(delivery(event, "s\(event)")) }
+        let left = lane.waiting.leaveInStore { _ in true }
+        #expect(left == 5)
+        // They wait for one in memory, one that is requested while it is only in the store, and one that is loaded.
+        for (event, subject) in [(9, "s1"), (10, "s7"), (11, "s8")] as [(LogPosition, String)] {
+            _ = lane.waiting.take(delivery(event, subject))
+        }
+        _ = lane.waiting.take(delivery(1, nil))
+        _ = lane.waiting.take(delivery(7, nil))
+        for event: LogPosition in [2, 3] { _ = lane.waiting.drop(event) }
+        let load = try #require(Self.nextLoad(of: lane))
+        _ = lane.waiting.loaded(load, [4, 5, 6, 8].map { delivery($0, nil) })
+        var released: [LogPosition?] = []
+        for event: LogPosition in [1, 7, 8] {
+            _ = lane.waiting.drop(event)
+            let next = lane.waiting.firstDue()?.event
+            released.append(next)
+            if let next { lane.waiting.started(next) }
+        }
+        #expect(released == [9, 10, 11])
+    }
+
+    private static func nextLoad(of lane: Lane) -> StoredRowsQuery.Part? { lane.waiting.nextLoad() }
+
     @Test("what a replay has delivered is not loaded again while the store still has its row")
     func loadAfterReplay() throws {
         let lane = Lane(WebhookDelegate(1), next: nil, position: 8, maxWaiting: 8)
