@@ -245,7 +245,12 @@ final class DeliveryEngine: LoopPart {
     private func drop(_ key: DeliveryKey) {
         guard let lane = lanes[key.delegate] else { return }
         guard let row = lane.waiting.drop(key.event) else {
-            lane.gaveUp(key.event)
+            if lane.settleForgotten(key.event) {
+                // Writes the row again: the next checkpoint, or the one that is being written, ends it.
+                ledger.giveUp(key, of: lane, attempts: 0, .dropped, at: timers.exactWall, isReplay: false)
+            } else {
+                lane.gaveUp(key.event)
+            }
             return changed(lane)
         }
         timers.forget(1, lanes)

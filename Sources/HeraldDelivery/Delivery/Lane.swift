@@ -63,6 +63,8 @@ package final class Lane {
     /// Events whose deliveries were given up although the lane still makes them: it had not read the event, or its first attempt was
     /// open.
     private var givenUp: Set<LogPosition> = []
+    /// Events that the lane reads again, and whose rows from before the start it has forgotten; see `LaneKeeper`.
+    var forgotten: Set<LogPosition> = []
     /// Retention has ended the rows of all events up to this one, and removes these events.
     private(set) var trimmed: LogPosition = 0
 
@@ -171,6 +173,7 @@ package final class Lane {
     /// - Parameter isRouted: the router found the lane by the event's type.
     func wants(_ event: Event, _ sequence: LogPosition, isRouted: Bool, _ view: () -> EventView) -> Bool {
         guard isWanted(event, sequence, isRouted: isRouted, view) else { return false }
+        if !forgotten.isEmpty { forgotten.remove(sequence) }
         return decided.isEmpty || decided.remove(sequence) == nil
     }
 
@@ -266,6 +269,7 @@ package final class Lane {
         // After a restart the router may be behind the lane: events settled beyond it remain settled.
         if !decided.isEmpty, let next { decided = decided.filter { $0 >= next } }
         if !givenUp.isEmpty { givenUp.formIntersection(inFlight) }
+        if !forgotten.isEmpty, let next { forgotten = forgotten.filter { $0 >= next } }
         next = nil
     }
 
@@ -424,6 +428,14 @@ package final class Lane {
         guard isUnread || inFlight.contains(event) else { return event <= position }
         givenUp.insert(event)
         return false
+    }
+
+    /// Ends the delivery of an event whose row from before the start was forgotten, before the lane reads it again.
+    /// - Returns: `false` if there is no such event.
+    func settleForgotten(_ event: LogPosition) -> Bool {
+        guard forgotten.remove(event) != nil else { return false }
+        decided.insert(event)
+        return true
     }
 
     /// Whether the store may have a final row for a delivery that the lane has just made.

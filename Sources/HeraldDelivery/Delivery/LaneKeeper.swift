@@ -10,6 +10,8 @@ final class LaneKeeper: LoopPart {
         var backlog: LaneBacklog?
         var decided: Set<LogPosition> = []
         var givenUp: Set<LogPosition> = []
+        /// Events whose rows were forgotten.
+        var forgotten: Set<LogPosition> = []
         var replays: [Replay] = []
         /// Missed deliveries that were not announced yet.
         var unannounced = 0
@@ -79,7 +81,8 @@ final class LaneKeeper: LoopPart {
     }
 
     /// Forgets the deliveries that were queued for their subject when the process ended, while others were open. The
-    /// lane reads their events again, and must not start them before those others.
+    /// lane reads their events again, and must not start them before those others. The store has their rows until the next
+    /// checkpoint: a request may cancel them, and the lane must then pass their events.
     private func forgetLine(of delegate: WebhookDelegate, _ restored: Restored) -> Restored {
         guard delegate.settings.ordering == .subject else { return restored }
         let cursor = restored.position?.cursor ?? routed(delegate.key)
@@ -88,6 +91,7 @@ final class LaneKeeper: LoopPart {
         restored.waiting.removeAll { $0.isReadAgain(cursor) }
         for event in again + (restored.backlog?.readAgain ?? []) {
             restored.decided.remove(event)
+            restored.forgotten.insert(event)
             ledger.end(DeliveryKey(delegate: delegate.key, event: event))
         }
         return restored
@@ -101,6 +105,7 @@ final class LaneKeeper: LoopPart {
             position: restored.position?.position ?? routed(delegate.key), decided: restored.decided, now: now,
             nextProbe: delegate.state.failingSince == nil ? now : reserveProbe(now, of: delegate.app),
             outage: delegate.state.failingSince.map { max(0, timers.exactWall - $0) } ?? 0, maxWaiting: maxWaiting)
+        lane.forgotten = restored.forgotten
         for event in restored.givenUp { lane.gaveUp(event) }
         if let backlog = restored.backlog { lane.waiting.begin(backlog) }
         if restored.waiting.count > Self.fewRetries || restored.backlog != nil { lane.flow.resumed(now: now) }

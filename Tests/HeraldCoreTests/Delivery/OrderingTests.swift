@@ -129,6 +129,30 @@ struct OrderingTests {
         }
     }
 
+    @Test("a delivery that waited for another when the process died can be cancelled after the start")
+    func cancelledAfterRestart() throws {
+        for dies in [true, false] {
+            let (world, key) = try World.registered { $0.ordering = .subject }
+            world.answer = { _ in nil }
+            world.publishAndSettle(3, subject: "s")
+            world.update(key) { state, now in state.apply(.paused, now: now) }
+            world.settle()
+            #expect(world.rows(key).map(\.event) == [2, 3])
+            if dies { try world.crash() } else { try world.restart() }
+            var query = DeliveryQuery([.retrying])
+            query.event = 2
+            let outcome = world.manage(.cancel(query))
+            guard case .count(1)? = outcome else { throw Unexpected("\(String(describing: outcome))") }
+            world.settle()
+            #expect(world.rows(key).map(\.event) == [2] && world.rows(key).map(\.state) == [.dropped])
+            world.answer = { _ in .success }
+            world.resume(key)
+            world.advance(seconds: 10)
+            #expect(world.arrivals(key) == ["e1", "e1", "e3"])
+            #expect(world.rows(key).map(\.state) == [.dropped])
+        }
+    }
+
     @Test("a new ordering takes effect when open deliveries have ended")
     func later() throws {
         for ordering in [WebhookSettings.Ordering.strict, .subject] {
