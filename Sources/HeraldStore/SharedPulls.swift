@@ -3,7 +3,7 @@ package import HeraldModel
 /// Shared statements of pull delegates.
 package enum PullStatement: Int, CaseIterable, Sendable {
     case lane, state, ended, countAll, set, replace, remove, rows, names, namesInRange, before, forget,
-        dropBehind
+        dropBehind, unannounced
 
     func text(_ dialect: SQLDialect) -> String {
         let columns = PullLease.columns
@@ -50,6 +50,7 @@ package enum PullStatement: Int, CaseIterable, Sendable {
         case .dropBehind:
             return "UPDATE waiting SET state = ?3, due_at = ?4 WHERE delegate = ?1 AND state = 1 AND event <= ?2"
         case .remove: return "DELETE FROM leases WHERE delegate = ?1 AND id = ?2"
+        case .unannounced: return "SELECT count FROM unannounced WHERE delegate = ?1"
         }
     }
 
@@ -228,6 +229,10 @@ extension SharedStatements {
                     count: Int(row.figure(3)), firstEnd: row.isNull(4) ? nil : try row.time(4),
                     firstEvent: try row.optionalNatural(5, "position")))
         }
+    }
+
+    package func unannounced(of delegate: DelegateKey) throws(StoreError) -> Int {
+        Int(try first(.pull(.unannounced), [delegate]) { $0.figure(0) } ?? 0)
     }
 
     package func leases(

@@ -305,6 +305,10 @@ struct RetentionConformance {
             $0.unannounced = [1: 2, 2: 4, 3: 9]
         }
         try fixture.write { $0.unannounced = [2: 0] }
+        try fixture.transaction { (transaction) throws(StoreError) in
+            #expect(try transaction.unannounced(of: 1) == 2)
+            #expect(try transaction.unannounced(of: 2) == 0)
+        }
         #expect(try fixture.restart().unannounced == [1: 2], "delegate 3 does not exist")
         #expect(try counts() == ["events size": 507, "attempts age": 3, "deliveries size": 2, "deliveries age": 1])
         try fixture.transaction { (transaction) throws(StoreError) in try transaction.removeDelegate(1, at: 5) }

@@ -49,17 +49,21 @@ final class LocalNode: Sendable {
     private let loops: [DeliveryLoop]
     /// Rows of waiting deliveries with which a lane begins: see `EventStore.recover`.
     let maxRows: Int
+    private let restored: @Sendable (LaneRecovery, [WebhookDelegate]) -> Void
 
-    /// - Parameter maxRows: see the property.
+    /// - Parameters:
+    ///   - maxRows: see the property.
+    ///   - restored: called with the lanes of shards that are taken after the start.
     init(
         _ sharing: Sharing, committed: CommittedState, intake: Intake, readers: ReaderPool, loops: [DeliveryLoop],
-        maxRows: Int
+        maxRows: Int, restored: @escaping @Sendable (LaneRecovery, [WebhookDelegate]) -> Void
     ) {
         self.sharing = sharing
         self.committed = committed
         self.intake = intake
         self.loops = loops
         self.maxRows = maxRows
+        self.restored = restored
         let (isAlone, clock) = (sharing.node == nil, sharing.clock)
         freshness = sharing.isShared ? Freshness(clock) : nil
         permit = DeliveryPermit(isLimited: !isAlone)
@@ -100,7 +104,7 @@ final class LocalNode: Sendable {
             .init(
                 loops: loops.count, send: { [loops] number, message in loops[number].post(message) },
                 delegates: { [committed] in committed.registry.all }, wake: { [intake] in intake.catchUp() },
-                permit: permit, counts: shards, handover: handover, maxRows: maxRows),
+                permit: permit, counts: shards, handover: handover, maxRows: maxRows, restored: restored),
             clock: sharing.clock)
     }
 

@@ -19,6 +19,8 @@ struct ShardManager {
         let handover: ShardHandover
         /// See `EventStore.recover`.
         let maxRows: Int
+        /// Called with the lanes of shards that were taken.
+        let restored: @Sendable (LaneRecovery, [WebhookDelegate]) -> Void
     }
 
     /// The end of a loop's work with shards.
@@ -125,6 +127,7 @@ struct ShardManager {
             if own.isEmpty { continue }
             ports.send(loop, .take(own, from: lanes.settled.earliest(of: own), lanes.lanes(of: own, delegates)))
         }
+        ports.restored(lanes, delegates)
         plan.took(taken)
         ports.counts.took(taken)
     }

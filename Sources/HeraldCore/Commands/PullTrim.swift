@@ -79,21 +79,26 @@ struct PullTrim: StoreCommand {
         if missed > 0 { lane.checkpoint.missed = [Removal(.deliveries, cause, count: missed)] }
         lane.change.missed = missed
         let now = context.clock.monotonic()
-        let said = announcements.toSay(of: part.delegate, adding: missed, at: now)
-        if let said { lane.notify(.fellBehind(events: said.pending, total: said.total)) }
+        let pending = try transaction.unannounced(of: part.delegate) + missed
+        let total = announcements.toSay(of: part.delegate, pending, adding: missed, at: now)
+        if let total { lane.notify(.fellBehind(events: pending, total: total)) }
+        // What waits for its minute outlives the process.
+        if missed > 0 || total != nil { lane.checkpoint.unannounced = [part.delegate: total == nil ? pending : 0] }
         try lane.write(&plan)
         plan.answers.append { [announcements] in
-            announcements.missed(missed, by: part.delegate, isAnnounced: said != nil, at: now)
+            announcements.missed(missed, by: part.delegate, pending, isAnnounced: total != nil, at: now)
         }
         return Self.partCost + released + rows.count
     }
 }
 
-/// The counts of missed deliveries of pull delegates. They are announced at most once a minute for each. Any thread.
+/// When the missed deliveries of pull delegates are announced: at most once a minute for each. The store has the counts that wait
+/// for their minute. Any thread.
 final class MissedPulls: Sendable {
     private struct Missed {
-        /// Not announced yet.
-        var pending = 0
+        /// The store has some that were not announced yet.
+        var isPending = false
+        /// In this series.
         var total = 0
         /// Monotonic nanoseconds.
         var announcedAt: Int64 = .min / 2
@@ -104,25 +109,30 @@ final class MissedPulls: Sendable {
 
     private let missed = Mutex<[DelegateKey: Missed]>([:])
 
-    /// The counts to be announced now; `nil` if there is nothing, and within a minute after the last time.
-    func toSay(of key: DelegateKey, adding count: Int, at now: Int64) -> (pending: Int, total: Int)? {
+    /// The total to be announced now; `nil` if there is nothing, and within a minute after the last time.
+    /// - Parameter pending: what was not announced yet, with `count`. An earlier process, or another one, may have counted a part.
+    func toSay(of key: DelegateKey, _ pending: Int, adding count: Int, at now: Int64) -> Int? {
         missed.withLock { missed in
             let known = missed[key] ?? Missed()
-            guard known.pending + count > 0, now - known.announcedAt >= Self.interval else { return nil }
-            return (known.pending + count, known.total + count)
+            guard pending > 0, now - known.announcedAt >= Self.interval else { return nil }
+            return max(pending, known.total + count)
         }
     }
 
     /// The transaction that counts them is committed.
-    func missed(_ count: Int, by key: DelegateKey, isAnnounced: Bool, at now: Int64) {
+    /// - Parameter pending: see `toSay`.
+    func missed(_ count: Int, by key: DelegateKey, _ pending: Int, isAnnounced: Bool, at now: Int64) {
         missed.withLock { missed in
             var known = missed[key] ?? Missed()
-            known.total += count
-            known.pending = isAnnounced ? 0 : known.pending + count
+            known.total = max(pending, known.total + count)
+            known.isPending = pending > 0 && !isAnnounced
             if isAnnounced { known.announcedAt = now }
             missed[key] = known
         }
     }
+
+    /// The process that counted the missed deliveries of a delegate did not announce them.
+    func restore(_ key: DelegateKey) { missed.withLock { $0[key, default: Missed()].isPending = true } }
 
     func forget(_ key: DelegateKey) { missed.withLock { $0[key] = nil } }
 
@@ -137,8 +147,8 @@ final class MissedPulls: Sendable {
     func due(at now: Int64) -> [DelegateKey] {
         missed.withLock { missed in
             // A series has ended when nothing was missed for a minute.
-            missed = missed.filter { $0.value.pending > 0 || now - $0.value.announcedAt < Self.interval }
-            return missed.filter { $0.value.pending > 0 && now - $0.value.announcedAt >= Self.interval }.map(\.key)
+            missed = missed.filter { $0.value.isPending || now - $0.value.announcedAt < Self.interval }
+            return missed.filter { $0.value.isPending && now - $0.value.announcedAt >= Self.interval }.map(\.key)
         }
     }
 }

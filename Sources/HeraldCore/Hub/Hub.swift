@@ -108,7 +108,7 @@ public final class Hub: Sendable {
         volumes = VolumeTask(loops.map(\.board.volumes) + [committed.pulls.volumes], intake: intake, clock: clock)
         node = LocalNode(
             sharing, committed: committed, intake: intake, readers: readers, loops: loops,
-            maxRows: configuration.loop.waitingDeliveries / 2)
+            maxRows: configuration.loop.waitingDeliveries / 2, restored: retention.restore)
         submissions = SubmissionTask(
             readers: readers, intake: intake, clock: clock, isResponsible: { [node] in node.runsMaintenance },
             after: { [loops] milliseconds, body in
@@ -148,6 +148,7 @@ public final class Hub: Sendable {
         let first = node.shards.held
         let lanes =
             first.isEmpty ? LaneRecovery() : try store.lanes(of: first, recovery.delegates, maxRows: node.maxRows)
+        retention.restore(lanes, recovery.delegates)
         // It waits for the loops. If one of them can't start, those before it write their last checkpoints.
         let haveLoops = try Semaphore()
         defer { haveLoops.signal() }

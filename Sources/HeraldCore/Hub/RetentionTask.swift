@@ -173,6 +173,13 @@ final class RetentionTask: EventDelegate {
 
     // MARK: Pull delegates
 
+    /// Announces what pull delegates of taken shards have missed, and the process that counted it did not announce. Any thread.
+    func restore(_ lanes: LaneRecovery, _ delegates: [WebhookDelegate]) {
+        for delegate in delegates where delegate.settings.kind == .pull && lanes.unannounced[delegate.key] != nil {
+            missedPulls.restore(delegate.key)
+        }
+    }
+
     /// Announces what still waits for its minute. Called before the writer ends.
     func stop() {
         missedPulls.endMinutes()

@@ -66,6 +66,8 @@ package protocol PullTransaction: AnyObject {
     /// The lane of a delegate and its leases; `nil` if it has no row.
     /// - Parameter id: a lease that is read whole; `nil` for none.
     func pullState(of delegate: DelegateKey, lease id: String?) throws(StoreError) -> PullState?
+    /// The missed deliveries of a delegate that were not announced yet.
+    func unannounced(of delegate: DelegateKey) throws(StoreError) -> Int
     /// Leases that end at this time or before, the first one to end first.
     func leases(of delegate: DelegateKey, endedBy time: Int64, limit: Int) throws(StoreError) -> [PullLease]
     /// Leases with an event up to this one that has no row of its own, the oldest first.

@@ -586,7 +586,7 @@ struct PullTests {
         let first = try await register { $0.description = "first" }
         let second = try await register(posting: 1) { $0.events = [.exact("order.paid")] }
         let announcements = MissedPulls()
-        announcements.missed(3, by: second.key, isAnnounced: false, at: clock.now)
+        announcements.restore(second.key)
         #expect(announcements.due(at: clock.now) == [second.key])
         bench.hub.submit(
             PullTrim(
@@ -599,7 +599,7 @@ struct PullTests {
     @Test("what a deleted delegate has missed is forgotten")
     func missedByDeleted() async throws {
         let announcements = MissedPulls()
-        announcements.missed(3, by: 99, isAnnounced: false, at: clock.now)
+        announcements.restore(99)
         #expect(announcements.due(at: clock.now) == [99])
         bench.hub.submit(
             PullTrim(
@@ -613,7 +613,7 @@ struct PullTests {
         let delegate = try await register(posting: 10) { $0.events = [.exact("order.paid")] }
         let run = try await pull(delegate, 2)
         let store = bench.store
-        func trim(through last: LogPosition) async throws {
+        func trim(through last: LogPosition, _ announcements: MissedPulls) async throws {
             let lane = try #require(try store.makeReader().lane(of: delegate.key))
             let unread = lane.position < last ? Array(lane.position + 1...last) : []
             await withCheckedContinuation { continuation in
@@ -625,28 +625,41 @@ struct PullTests {
             }
         }
         let announcements = MissedPulls()
-        try await trim(through: 5)
+        try await trim(through: 5, announcements)
         #expect(try await acknowledge(run, of: delegate) == nil)
         let lane = try store.makeReader().lane(of: delegate.key)
         #expect(lane?.position == 5 && lane?.cursor == 5)
         #expect(ids(try await pull(delegate)) == (5..<10).map { "e\($0)" })
         #expect(announcements.due(at: clock.now).isEmpty)
-        try await trim(through: 7)
+        try await trim(through: 7, announcements)
         #expect(announcements.due(at: clock.now).isEmpty)
+        #expect(store.memory.read { $0.unannounced } == [delegate.key: 2])
         clock.advance(seconds: 60)
         #expect(announcements.due(at: clock.now) == [delegate.key])
-        try await trim(through: 0)
-        #expect(announcements.due(at: clock.now).isEmpty)
-        let notices = bench.hub.recentEvents(after: 10, limit: 100)?.events.filter {
-            $0.type == "herald.delivery.dropped"
+        try await trim(through: 0, announcements)
+        #expect(announcements.due(at: clock.now).isEmpty && store.memory.read { $0.unannounced }.isEmpty)
+        func notices() -> [String] {
+            let events = bench.hub.recentEvents(after: 10, limit: 100)?.events ?? []
+            let announced = events.filter { $0.type == "herald.delivery.dropped" }
+            return announced.map { String(decoding: $0.data, as: UTF8.self) }
         }
-        #expect(notices?.count == 2)
-        let last = String(decoding: notices?.last?.data ?? [], as: UTF8.self)
+        #expect(notices().count == 2)
+        let last = notices().last ?? ""
         #expect(last.contains(#""events_at_most":2,"total_at_most":7"#), "\(last)")
         // A stop announces what waits within the minute.
-        try await trim(through: 8)
+        try await trim(through: 8, announcements)
         #expect(announcements.due(at: clock.now).isEmpty)
         announcements.endMinutes()
         #expect(announcements.due(at: clock.now) == [delegate.key])
+        // One that died has not announced it: the next one does, once, and begins another series.
+        let next = MissedPulls()
+        next.restore(delegate.key)
+        #expect(next.due(at: clock.now) == [delegate.key])
+        try await trim(through: 0, next)
+        try await trim(through: 0, announcements)
+        #expect(next.due(at: clock.now).isEmpty && announcements.due(at: clock.now).isEmpty)
+        #expect(notices().count == 3)
+        let restored = notices().last ?? ""
+        #expect(restored.contains(#""events_at_most":1,"total_at_most":1"#), "\(restored)")
     }
 }

@@ -264,7 +264,8 @@ final class SimulatedProcess: @unchecked Sendable {
         let permit = DeliveryPermit(isLimited: store.leases != nil)
         let ports = ShardManager.Ports(
             loops: size.loops, send: { inboxes.loops[$0].inbox.append($1) }, delegates: { registry.all }, wake: {},
-            permit: permit, counts: counts, handover: handover, maxRows: size.waiting / 2)
+            permit: permit, counts: counts, handover: handover, maxRows: size.waiting / 2,
+            restored: { _, _ in })
         freshness = Freshness(clock)
         cluster = SharedStore(
             after: recovery.lastChange, shards: store.leases.map { ShardManager($0, store, ports, clock: clock) },

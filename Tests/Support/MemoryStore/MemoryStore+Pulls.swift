@@ -23,6 +23,8 @@ extension MemoryTransaction {
         preview().pullState(of: delegate, lease: id)
     }
 
+    func unannounced(of delegate: DelegateKey) -> Int { preview().unannounced[delegate] ?? 0 }
+
     func leases(of delegate: DelegateKey, endedBy time: Int64, limit: Int) -> [PullLease] {
         preview().leases(of: delegate, endedBy: time, limit: limit)
     }
