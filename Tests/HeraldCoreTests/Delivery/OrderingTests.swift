@@ -153,6 +153,37 @@ struct OrderingTests {
         }
     }
 
+    @Test("an event that was erased during its attempt holds up no other of its subject, with many rows")
+    func erasedInCrowd() throws {
+        let world = try World(waiting: 16)
+        let key = world.register {
+            $0.ordering = .subject
+            $0.retrySchedule = [100, 100]
+        }
+        world.answer = { callback in
+            switch callback.event.type {
+            case "a.open": nil
+            case "a.fail": .failure
+            default: .success
+            }
+        }
+        world.publish(type: "a.open", subject: "s")
+        world.manage(.erase([1]))
+        // Without an outage.
+        for number in 0..<14 {
+            world.publish(type: "a.fail", subject: "f\(number)")
+            world.publish()
+        }
+        world.settle()
+        world.answer = { $0.event.type == "a.x" ? .success : .failure }
+        world.settle()
+        world.publishAndSettle(subject: "s")
+        world.answer = { _ in .success }
+        world.advance(seconds: 300)
+        #expect(world.arrivals(key).contains("e30"))
+        #expect(world.rows(key).isEmpty)
+    }
+
     @Test("a new ordering takes effect when open deliveries have ended")
     func later() throws {
         for ordering in [WebhookSettings.Ordering.strict, .subject] {
