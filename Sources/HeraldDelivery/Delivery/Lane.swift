@@ -278,6 +278,7 @@ package final class Lane {
     func trim(through last: LogPosition) -> Bool {
         trimmed = max(trimmed, last)
         if !givenUp.isEmpty { givenUp = givenUp.filter { $0 > last } }
+        if !forgotten.isEmpty { forgotten = forgotten.filter { $0 > last } }
         return skip(0..<last + 1)
     }
 

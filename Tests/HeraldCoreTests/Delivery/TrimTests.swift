@@ -175,6 +175,15 @@ struct TrimTests {
         #expect(hasMoved && !removed && kept)
     }
 
+    @Test("a cancelled delivery whose event retention removes gets no other row after a start")
+    func forgotten() {
+        let lane = Lane(WebhookDelegate(1) { $0.ordering = .subject }, next: 2, position: 3)
+        lane.forgotten = [2, 3]
+        _ = lane.trim(through: 2)
+        let (removed, kept) = (lane.settleForgotten(2), lane.settleForgotten(3))
+        #expect(!removed && kept && lane.ahead == [3])
+    }
+
     @Test("rows of removed events that are only in the store end and are counted")
     func storedRows() throws {
         let world = try World(waiting: 16)
