@@ -341,9 +341,8 @@ final class AttemptStarter: LoopPart {
     private func betterProbe(after sequence: LogPosition, _ lane: Lane) -> LogPosition? {
         for next in stride(from: sequence + 1, through: min(sequence + Self.maxPeeks, log.routed), by: 1) {
             guard mayRead(lane), let event = log.event(at: next) else { return nil }
-            if !lane.isDoubtfulProbe(event), lane.isWanted(event, next, isRouted: false, { log.view(of: event) }) {
-                return next
-            }
+            if lane.isDoubtfulProbe(event) { continue }
+            if lane.isWanted(event, next, isRouted: false, { log.view(of: event) }) { return next }
         }
         return nil
     }
