@@ -348,13 +348,16 @@ struct TransferError: Error {
     /// As a preview shows it.
     let field: FieldError
 
+    /// Not inlined, since it is rare and has many callers.
     /// - Parameter failure: `stopped` if it is not the receiver's.
+    @inline(never)
     init(_ detail: String, _ failure: CallbackFailure = .protocolError) {
         verdict = .failed(failure, detail: detail)
         field = FieldError("/request", detail)
     }
 
     /// - Parameter error: of the delegate's recipe, which makes no request of the event.
+    @inline(never)
     init(notMade error: FieldError) {
         let pointer = "/request\(error.pointer)"
         verdict = .failed(.requestNotMade, detail: "\(pointer) \(error.detail)")
