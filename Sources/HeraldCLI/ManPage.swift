@@ -1,4 +1,5 @@
 import HeraldModel
+import HeraldRuntime
 
 extension Command {
     static let man = Command(
@@ -59,7 +60,7 @@ enum ManPage {
 
     /// Text escaped for roff.
     private static func plain(_ text: String) -> String {
-        let escaped = text.replacing("\\", with: "\\e").replacing("-", with: "\\-")
+        let escaped = text.replaced("\\", by: "\\e").replaced("-", by: "\\-")
         return escaped.hasPrefix(".") || escaped.hasPrefix("'") ? "\\&" + escaped : escaped
     }
 }

@@ -44,7 +44,7 @@ struct Database: Sendable {
     /// - Throws: `.failed` if it is not one.
     init(url: String, newest: Primary? = nil, _ names: HostNames = HostNames()) throws(StoreError) {
         var problem: UnsafeMutablePointer<CChar>?
-        let options = url.contains("://") ? PQconninfoParse(url, &problem) : nil
+        let options = url.holds("://") ? PQconninfoParse(url, &problem) : nil
         defer {
             PQconninfoFree(options)
             PQfreemem(problem)

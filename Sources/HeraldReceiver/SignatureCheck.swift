@@ -1,4 +1,5 @@
 package import HeraldCrypto
+import HeraldRuntime
 
 /// Verifies the signatures of callbacks: Standard Webhooks, or any other ``Scheme``.
 package struct SignatureCheck: Sendable {
@@ -50,7 +51,7 @@ package struct SignatureCheck: Sendable {
         var verdicts: [SchemeVerdict] = []
         for part in parts {
             // Whatever the type of the body is said to be: a scheme that signs the form alone must not leave it out.
-            let form = part.scheme.content.contains("{form}") ? FormFields.read(body) : []
+            let form = part.scheme.content.holds("{form}") ? FormFields.read(body) : []
             verdicts.append(
                 try part.scheme.verify(
                     body: body, url: url, form: form, header: header, keys: part.keys, now: now / 1000))

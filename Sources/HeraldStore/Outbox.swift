@@ -1,3 +1,5 @@
+import HeraldRuntime
+
 /// A part of an event in a row of an outbox.
 package enum OutboxPart: String, CaseIterable, Sendable {
     case id, type, data, subject, time
@@ -41,7 +43,7 @@ package struct OutboxTable: Sendable {
     package var quotedName: String { (schema.map { Self.quoted($0) + "." } ?? "") + Self.quoted(name) }
 
     /// A name as an identifier of SQL.
-    package static func quoted(_ name: String) -> String { "\"" + name.replacing("\"", with: "\"\"") + "\"" }
+    package static func quoted(_ name: String) -> String { "\"" + name.replaced("\"", by: "\"\"") + "\"" }
 }
 
 /// An event that a program has committed in its database: not validated.

@@ -1,4 +1,5 @@
 package import HeraldModel
+import HeraldRuntime
 
 // The conversion of the rows of frequent tables into values. Each list of columns is next to the function that reads
 // it, in the same order. Other tables declare each column (`RowTable`).
@@ -352,7 +353,7 @@ extension Removal {
 
 /// A list of columns with the name of their table.
 package func qualified(_ columns: String, by table: String) -> String {
-    columns.split(separator: ", ").map { "\(table).\($0)" }.joined(separator: ", ")
+    columns.pieces(around: ", ").map { "\(table).\($0)" }.joined(separator: ", ")
 }
 
 /// Returns the value, or throws if it is `nil`: another program must have written the column.

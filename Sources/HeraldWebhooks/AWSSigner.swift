@@ -1,6 +1,7 @@
 import HeraldCrypto
 import HeraldJSON
 import HeraldModel
+import HeraldRuntime
 
 /// Signature Version 4 of Amazon Web Services, in headers: docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv.html.
 ///
@@ -110,7 +111,7 @@ struct AWSSigner {
 
     /// A part of the query, with the escapes that Amazon writes. A plus sign is a space to it.
     private static func encoded(_ text: Substring) -> String {
-        let bytes = Array(text.replacing("+", with: "%20").utf8)
+        let bytes = Array(text.replaced("+", by: "%20").utf8)
         var output: [UInt8] = []
         for byte in PercentEscapes.decode(bytes) { URLPart.append(byte, to: &output) }
         return String(decoding: output, as: UTF8.self)

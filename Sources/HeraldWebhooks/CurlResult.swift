@@ -1,6 +1,7 @@
 import CHeraldCurl
 import Glibc
 import HeraldModel
+import HeraldRuntime
 
 /// Translates libcurl's result of a failed transfer into a verdict.
 enum CurlResult {
@@ -87,7 +88,7 @@ enum CurlResult {
 
     /// Whether OpenSSL found no trusted authority that has signed the certificate.
     private static func isOfUnknownAuthority(_ message: String) -> Bool {
-        message.contains("local issuer certificate") || message.contains("self-signed")
+        message.holds("local issuer certificate") || message.holds("self-signed")
     }
 
     /// libcurl's message about this transfer, which contains host and port, but neither path nor headers.
@@ -95,7 +96,7 @@ enum CurlResult {
         var text = String(cString: transfer.errorText)
         // libcurl reports the first problem, and these do not end a transfer.
         let isOlder =
-            text.hasPrefix("getpeername()") || code == HERALD_CURL_TIMEOUT && !text.lowercased().contains("time")
+            text.hasPrefix("getpeername()") || code == HERALD_CURL_TIMEOUT && !text.lowercased().holds("time")
         if text.isEmpty || isOlder { text = String(cString: herald_curl_message(code)) }
         let system = Int32(truncatingIfNeeded: herald_easy_system_error(transfer.easy))
         if code == HERALD_CURL_CONNECT, system != 0 { text += " (\(String(cString: strerror(system))))" }

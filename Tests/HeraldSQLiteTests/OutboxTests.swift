@@ -15,9 +15,11 @@ struct OutboxTests {
             CREATE TABLE t (id TEXT, type TEXT);
             INSERT INTO t VALUES (NULL, 'a'), (NULL, 'b'), ('x', 'c'), ('x', 'd'), (CAST(x'ff' AS TEXT), 'e');
             CREATE TABLE keyed (id TEXT PRIMARY KEY, type TEXT) WITHOUT ROWID;
-            INSERT INTO keyed SELECT type, type FROM t
+            INSERT INTO keyed SELECT type, type FROM t;
+            CREATE TABLE "t""\u{301}" AS SELECT * FROM t
             """)
-        for name in ["t", "keyed"] {
+        // The last name has a quote with a combining character.
+        for name in ["t", "keyed", "t\"\u{301}"] {
             let outbox = try SQLiteOutbox(
                 path: path,
                 OutboxTable(

@@ -2,6 +2,7 @@ import HeraldCore
 import HeraldCrypto
 import HeraldHTTP
 import HeraldModel
+import HeraldRuntime
 
 /// A delegate in a list.
 enum DelegateEntry {
@@ -79,7 +80,7 @@ struct DelegateFilter {
 
     private func contains(_ texts: [String]) -> Bool {
         guard let search else { return true }
-        return texts.contains { Array($0.lowercased().utf8).contains(Array(search.utf8)) }
+        return texts.contains { $0.lowercased().holds(search) }
     }
 
     func includes(_ kind: String) -> Bool { self.kind == nil || self.kind == kind }

@@ -1,4 +1,5 @@
 import HeraldModel
+import HeraldRuntime
 
 /// Appends metrics in one of the text formats of Prometheus.
 struct MetricsPage {
@@ -10,7 +11,7 @@ struct MetricsPage {
 
         /// - Parameter accept: the header of the request.
         init(accept: String?) {
-            self = accept?.contains("application/openmetrics-text") == true ? .openMetrics : .prometheus
+            self = accept?.holds("application/openmetrics-text") == true ? .openMetrics : .prometheus
         }
 
         var contentType: String {

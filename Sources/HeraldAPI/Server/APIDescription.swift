@@ -1,3 +1,5 @@
+import HeraldRuntime
+
 /// The OpenAPI description of the API, as served.
 package enum APIDescription {
     package static let json = EmbeddedFile.bytes("openapi.json")
@@ -13,14 +15,13 @@ package enum APIDescription {
     /// - Returns: the description with this URL as its only server; unchanged if the URL is not known.
     static func naming(_ url: PublicURL, _ description: [UInt8]) -> [UInt8] {
         if url.base.isEmpty { return description }
-        return serverWords.reduce(description) { bytes, words in
-            bytes.replacing(Array(words.0.utf8), with: Array((words.1 ?? url.base).utf8), maxReplacements: 1)
-        }
+        let text = String(decoding: description, as: UTF8.self)
+        return Array(serverWords.reduce(text) { $0.replaced($1.0, by: $1.1 ?? url.base) }.utf8)
     }
 
     /// - Returns: the text with this URL in each of its examples; unchanged if the URL is not known.
     static func namingAll(_ url: PublicURL, _ text: [UInt8]) -> [UInt8] {
         if url.base.isEmpty { return text }
-        return text.replacing(Array(serverWords[0].0.utf8), with: Array(url.base.utf8))
+        return Array(String(decoding: text, as: UTF8.self).replaced(serverWords[0].0, by: url.base).utf8)
     }
 }

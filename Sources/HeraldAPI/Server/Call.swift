@@ -232,7 +232,7 @@ final class Call: Sendable {
         // A weak tag matches nothing.
         return Set(
             text.split(separator: ",").compactMap { entry in
-                let tag = entry.trimmingPrefix { $0 == " " || $0 == "\t" }.prefix { $0 != " " && $0 != "\t" }
+                let tag = entry.drop { $0 == " " || $0 == "\t" }.prefix { $0 != " " && $0 != "\t" }
                 guard tag.count >= 2, tag.hasPrefix("\""), tag.hasSuffix("\"") else { return nil }
                 return String(tag.dropFirst().dropLast())
             })

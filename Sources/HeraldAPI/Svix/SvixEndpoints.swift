@@ -2,6 +2,7 @@ import HeraldCore
 import HeraldHTTP
 import HeraldJSON
 import HeraldModel
+import HeraldRuntime
 
 /// The operations of Svix's open-source server (https://api.svix.com/docs) below `/api/v1`, as far as Herald has a counterpart.
 ///
@@ -32,7 +33,7 @@ struct SvixEndpoints: Sendable {
         _ method: RequestMethod, _ path: String, _ scope: Scope?, takesQuery: Bool = false, _ handle: @escaping Handler
     ) -> Route {
         Route(
-            method, Self.root + path, needs: scope, takesQuery: takesQuery, takesSlashes: path.contains("{msg_id}"),
+            method, Self.root + path, needs: scope, takesQuery: takesQuery, takesSlashes: path.holds("{msg_id}"),
             errors: { $0.svixResponse(requestID: $1) }, handle)
     }
 

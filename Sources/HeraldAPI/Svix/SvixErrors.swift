@@ -1,6 +1,7 @@
 import HeraldHTTP
 import HeraldJSON
 import HeraldModel
+import HeraldRuntime
 
 /// Errors in the form of Svix: `{"code", "detail"}`, and for 422 `{"detail": [{"loc", "msg", "type"}]}`.
 extension Problem {
@@ -39,7 +40,7 @@ extension Problem {
     func svixResponse(requestID: String) -> Response {
         var response = Response.json(status: status, headers) { error in
             guard status == 422 else {
-                error.member("code", name.replacing("-", with: "_"))
+                error.member("code", name.replaced("-", by: "_"))
                 error.member("detail", detail)
                 return
             }

@@ -1,3 +1,5 @@
+import HeraldRuntime
+
 /// The event that is published repeatedly: the same bytes except for the time, which is overwritten in place.
 struct BenchEvent: Sendable {
     let body: [UInt8]
@@ -39,6 +41,6 @@ struct BenchEvent: Sendable {
 
     /// The index after the field's name.
     private static func place(in body: [UInt8]) -> Int? {
-        body.firstRange(of: timeField)?.upperBound
+        body.place(of: timeField)?.upperBound
     }
 }

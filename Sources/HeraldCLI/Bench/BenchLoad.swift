@@ -135,11 +135,10 @@ final class BenchLoad: Sendable {
         }
     }
 
-    /// The text of an error without the time that libcurl writes, " after 12 ms", so that equal errors are counted together. Without a
-    /// regular expression: Swift's parser for them would be 1 MB of the binary.
+    /// The text of an error without the time that libcurl writes, " after 12 ms", so that equal errors are counted together.
     private static func kind(of error: HTTPClientError) -> String {
         let text = error.description
-        guard let after = text.firstRange(of: " after "), let unit = text[after.upperBound...].firstRange(of: " ms"),
+        guard let after = text.place(of: " after "), let unit = text[after.upperBound...].place(of: " ms"),
             text[after.upperBound..<unit.lowerBound].allSatisfy(\.isNumber)
         else { return text }
         return String(text[..<after.lowerBound] + text[unit.upperBound...])

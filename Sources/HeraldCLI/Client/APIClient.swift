@@ -1,6 +1,7 @@
 import HeraldHTTP
 import HeraldJSON
 import HeraldModel
+import HeraldRuntime
 
 /// A client of Herald's API, one request at a time. Used by one thread.
 final class APIClient {
@@ -57,7 +58,7 @@ final class APIClient {
     }
 
     init(server: String, key: String? = nil, app: String? = nil, tls: ClientTLS) throws(CommandError) {
-        let url = server.contains("://") ? server : "http://" + server
+        let url = server.holds("://") ? server : "http://" + server
         guard url.hasPrefix("http://") || url.hasPrefix("https://"),
             !server.isEmpty, !url.contains(where: { $0.isWhitespace || $0 == "?" || $0 == "#" })
         else {
@@ -192,7 +193,7 @@ final class APIClient {
             return " If it serves https, name it as https\(server.dropFirst("http".utf8.count))."
         }
         // A server without TLS responds to the handshake in plain text.
-        if case .tls(let text) = error, text.contains("wrong version number") {
+        if case .tls(let text) = error, text.holds("wrong version number") {
             return " If it serves plain HTTP, name it as http\(server.dropFirst("https".utf8.count))."
         }
         return server == Self.defaultServer ? " `herald serve` starts a server; --server names another." : ""

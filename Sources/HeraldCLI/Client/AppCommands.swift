@@ -1,4 +1,5 @@
 import HeraldJSON
+import HeraldRuntime
 
 extension Command {
     static let apps = Command(
@@ -82,7 +83,7 @@ extension Command {
         for flag in ["max-delegates", "events-per-second", "max-stored-bytes"] where call.has(flag) {
             let most = flag == "max-stored-bytes" ? 1_000_000_000_000_000 : 1_000_000
             let limit = call[flag] == "default" ? nil : try call.number(flag, 0...most)
-            limits.append((flag.replacing("-", with: "_"), limit))
+            limits.append((flag.replaced("-", by: "_"), limit))
         }
         let portal = try PortalFlags.json(call)
         return JSONWriter.document { app in

@@ -1,4 +1,5 @@
 import HeraldJSON
+import HeraldRuntime
 
 extension Command {
     static let delegates = Command(
@@ -265,7 +266,7 @@ extension Command {
 
     private static func previewRequest(_ call: Invocation) throws(CommandError) {
         let target = call.arguments[0]
-        let isURL = target.contains("://")
+        let isURL = target.holds("://")
         if !isURL, let flag = DelegateField.registrationOnly.first(where: { call.has($0.name) }) {
             throw CommandError("--\(flag.name) is for a new delegate: give a URL, not an id.")
         }

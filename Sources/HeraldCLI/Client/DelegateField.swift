@@ -1,5 +1,6 @@
 import HeraldJSON
 import HeraldModel
+import HeraldRuntime
 
 /// A setting of a webhook as a flag, and its conversion to a member of the request's body.
 struct DelegateField: Sendable {
@@ -35,7 +36,7 @@ struct DelegateField: Sendable {
         flag = Command.Flag(
             name, placeholder, help, values: values, time: time,
             member: part.map { "\(member ?? name)/\($0)" } ?? member)
-        self.member = member ?? name.replacing("-", with: "_")
+        self.member = member ?? name.replaced("-", by: "_")
         self.part = part
         self.form = form
         self.use = use
@@ -82,7 +83,7 @@ struct DelegateField: Sendable {
     private init?(_ field: WebhookField) {
         // A number of seconds is a flag without its unit, which the placeholder says.
         let isTime = field.name.hasSuffix("_seconds")
-        let name = (isTime ? String(field.name.dropLast(8)) : field.name).replacing("_", with: "-")
+        let name = (isTime ? String(field.name.dropLast(8)) : field.name).replaced("_", by: "-")
         let unit = isTime ? "SECONDS" : "NUMBER"
         func range(_ lower: String, _ upper: String) -> String { "\(field.help), \(lower) to \(upper)." }
         switch field.kind {
@@ -131,7 +132,7 @@ struct DelegateField: Sendable {
             members.append(("tls", .object { object in for (name, value) in parts { object.member(name, value) } }))
         }
         if let name = call[preset.flag.name] {
-            let index = members.firstIndex { $0.0 == preset.member }
+            let index = members.firstIndex(where: { $0.0 == preset.member })
             let recipe = try Self.recipe(preset: name, index.map { members[$0].1 })
             if let index { members[index].1 = recipe } else { members.append((preset.member, recipe)) }
         }

@@ -55,7 +55,7 @@ final class Forwarder {
     private static func url(_ call: Invocation) throws(CommandError) -> String {
         let given = call["forward-to"] ?? ""
         // A query may contain another URL.
-        let hasScheme = given.prefix { $0 != "?" }.contains("://")
+        let hasScheme = given.prefix { $0 != "?" }.holds("://")
         do throws(CallbackURLError) {
             return try CallbackURL(hasScheme ? given : "http://" + given).text
         } catch {

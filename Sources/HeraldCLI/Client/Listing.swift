@@ -1,4 +1,5 @@
 import HeraldJSON
+import HeraldRuntime
 
 /// Prints lists and single resources: tables and fields for people, the server's JSON for scripts.
 struct Listing {
@@ -41,7 +42,7 @@ struct Listing {
     func print(
         fields object: JSONValue, without hidden: [String] = [], named names: [String: String] = [:]
     ) throws(CommandError) {
-        func shown(_ key: String) -> String { names[key] ?? key.replacing("_", with: " ").printable() }
+        func shown(_ key: String) -> String { names[key] ?? key.replaced("_", by: " ").printable() }
         let members = object.members.filter { !hidden.contains($0.key) && !$0.value.saysNothing }
         let width = members.map { shown($0.key).count }.max() ?? 0
         for (key, value) in members {

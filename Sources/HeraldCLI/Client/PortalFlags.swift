@@ -1,5 +1,6 @@
 import HeraldCrypto
 import HeraldJSON
+import HeraldRuntime
 
 /// The flags for `portal` of an app: its dashboard as the users of its links see it.
 enum PortalFlags {
@@ -15,7 +16,7 @@ enum PortalFlags {
         _ name: String, _ placeholder: String, _ help: String, values: [String] = []
     ) -> Command.Flag {
         Command.Flag(
-            "portal-" + name, placeholder, help, values: values, member: "portal/" + name.replacing("-", with: "_"))
+            "portal-" + name, placeholder, help, values: values, member: "portal/" + name.replaced("-", by: "_"))
     }
 
     /// The member `portal` of a request; `nil` without these flags.

@@ -1,4 +1,5 @@
 import HeraldModel
+import HeraldRuntime
 
 // Problems in terms of the command line: flags and arguments instead of fields, commands instead of requests.
 
@@ -36,7 +37,7 @@ extension Problem {
             "An argument cannot be sent: an id or a name must be text without a slash, and not . or .."
         case "misdirected-request":
             "\(server) was reached, but does not serve this host name: `herald serve --allowed-hosts` allows names."
-        case "not-found" where detail?.contains("GET /") == true, "bad-request", "method-not-allowed", "method-unknown",
+        case "not-found" where detail?.holds("GET /") == true, "bad-request", "method-not-allowed", "method-unknown",
             "not-acceptable", "unsupported-media-type", "precondition-failed", "idempotency-key-reused",
             "expectation-failed", "header-fields-too-large", "foreign-origin":
             "\(server) does not understand this command of herald \(heraldVersion): it may be of another version."
@@ -82,9 +83,9 @@ extension Problem {
 
     /// The part of the detail after its first colon.
     private var reason: String {
-        let parts = (detail ?? "").split(separator: ": ", maxSplits: 1)
-        guard parts.count == 2 else { return "" }
-        return ": " + (parts[1].hasSuffix(".") ? parts[1].dropLast() : parts[1])
+        guard let detail, let colon = detail.place(of: ": ") else { return "" }
+        let rest = detail[colon.upperBound...]
+        return ": " + (rest.hasSuffix(".") ? rest.dropLast() : rest)
     }
 
     private var limit: String {
@@ -95,7 +96,7 @@ extension Problem {
 extension Command.Flag {
     /// Whether its value becomes this member of a request.
     fileprivate func stands(for member: String) -> Bool {
-        let plain = name.replacing("-", with: "_")
+        let plain = name.replaced("-", by: "_")
         return member == self.member ?? plain || member == plain + "s" || member == plain + "_seconds"
     }
 }

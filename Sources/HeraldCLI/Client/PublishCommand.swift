@@ -1,5 +1,6 @@
 import HeraldHTTP
 import HeraldJSON
+import HeraldRuntime
 
 extension Command {
     static let publish = Command(
@@ -69,7 +70,7 @@ extension Command {
         let response = try client.ask("GET", ["v1", "event-types", type])
         if response.status == 200 { return try client.document(response.body).root }
         let problem = Problem(response, to: client)
-        guard problem.name == "not-found", problem.detail?.contains("GET /") == false else { throw problem.error }
+        guard problem.name == "not-found", problem.detail?.holds("GET /") == false else { throw problem.error }
         throw CommandError(
             "\(type) has no description, and so no example: `herald event-types set \(type) --example JSON` sets one."
                 .printable(), exitCode: ExitCode.refused)

@@ -1,3 +1,5 @@
+import HeraldRuntime
+
 /// A command: the parser, `--help`, shell completions and the manual page are made from it.
 struct Command: Sendable {
     enum Action: Sendable {
@@ -103,7 +105,7 @@ struct Invocation: Sendable {
 
     /// The parameters of a request that have the names of these flags.
     func query(_ flags: String...) -> [(String, String?)] {
-        flags.map { ($0.replacing("-", with: "_"), self[$0]) }
+        flags.map { ($0.replaced("-", by: "_"), self[$0]) }
     }
 
     func number(_ flag: String, _ range: ClosedRange<Int>) throws(CommandError) -> Int? {

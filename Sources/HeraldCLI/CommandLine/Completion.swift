@@ -1,3 +1,5 @@
+import HeraldRuntime
+
 extension Command {
     static let completion = Command(
         name: "completion", summary: "print a script that completes commands and flags in a shell",
@@ -159,5 +161,5 @@ enum Completion {
         return "        " + flags.joined(separator: "|") + end
     }
 
-    private static func quoted(_ text: String) -> String { "'" + text.replacing("'", with: "'\\''") + "'" }
+    private static func quoted(_ text: String) -> String { "'" + text.replaced("'", by: "'\\''") + "'" }
 }

@@ -1,4 +1,5 @@
 import HeraldJSON
+import HeraldRuntime
 
 /// Short forms of cells, for narrow screens.
 enum ShortText {
@@ -29,7 +30,7 @@ enum ShortText {
 
     /// The host of a URL, with its port.
     static func host(_ text: String) -> String {
-        guard let range = text.firstRange(of: "://") else { return text }
+        guard let range = text.place(of: "://") else { return text }
         return String(text[range.upperBound...].prefix { $0 != "/" && $0 != "?" && $0 != "#" })
     }
 }

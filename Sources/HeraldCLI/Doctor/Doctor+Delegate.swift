@@ -100,7 +100,7 @@ extension Doctor {
 
     /// The end of a rule that the operator can change names the setting.
     private static func advice(on rule: String, _ url: CallbackURL) -> String {
-        if let range = rule.firstRange(of: "--allow-networks ") {
+        if let range = rule.place(of: "--allow-networks ") {
             let host = url.address == nil ? ", or --allow-hosts \(url.host)" : ""
             return "if it is meant: set \(rule[range.lowerBound...])\(host)"
         }

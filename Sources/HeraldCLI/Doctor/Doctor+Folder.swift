@@ -205,7 +205,7 @@ enum FileSystem {
         for line in mounts.split(separator: "\n") {
             let fields = line.split(separator: " ")
             guard fields.count > 2 else { continue }
-            let point = String(fields[1].replacing("\\040", with: " "))
+            let point = fields[1].replaced("\\040", by: " ")
             let isInside = path == point || point == "/" || path.hasPrefix(point + "/")
             if isInside, point.utf8.count >= best?.point.utf8.count ?? 0 { best = (point, String(fields[2])) }
         }

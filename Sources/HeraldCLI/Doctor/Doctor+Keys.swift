@@ -123,7 +123,7 @@ enum KeyStrength {
     static func isWeak(_ key: String) -> Bool {
         var rest = key.lowercased()
         for word in words {
-            while let range = rest.firstRange(of: word) { rest.removeSubrange(range) }
+            while let range = rest.place(of: word) { rest.removeSubrange(range) }
         }
         return bits(rest) < leastBits
     }

@@ -1,3 +1,5 @@
+import HeraldRuntime
+
 extension Help {
     static var serve: String {
         var text = """
@@ -72,8 +74,7 @@ extension Help {
         "| flag | environment | default | meaning |\n|---|---|---|---|\n"
             + Option.all.map {
                 "| \($0.isSecret ? "" : "`--\($0.name)`") | `\($0.variable)` | \($0.defaultText) | \($0.help) |"
-                    .replacing(
-                        "true|false", with: "true\\|false")
+                    .replaced("true|false", by: "true\\|false")
             }.joined(separator: "\n")
     }
 }

@@ -320,8 +320,8 @@ extension Option {
     /// is not percent-encoded.
     private static func mayHoldPassword(_ address: String) -> Bool {
         guard let end = address.lastIndex(of: "@") else { return false }
-        let parts = address[..<end].split(separator: "://", maxSplits: 1)
-        return parts.count < 2 || parts[1].contains(":")
+        guard let scheme = address[..<end].place(of: "://") else { return true }
+        return address[scheme.upperBound..<end].contains(":")
     }
 
     /// - Throws: if an address has a password, which the list of processes would show.
@@ -337,6 +337,6 @@ extension Option {
         let rest = url.drop { $0 != "/" }.drop { $0 == "/" }
         let user = rest.prefix { $0 != "/" && $0 != "?" }
         return user.lastIndex(of: "@").map { user[..<$0].contains(":") } ?? false
-            || url.filter { $0 != " " }.contains("password=")
+            || url.filter { $0 != " " }.holds("password=")
     }
 }

@@ -1,4 +1,5 @@
 import Glibc
+import HeraldRuntime
 
 /// A file with a key, which only Herald may read.
 enum SecretFile {
@@ -17,6 +18,6 @@ enum SecretFile {
 
     /// The command at the end of a text with such a problem.
     static func command(in text: String) -> String? {
-        text.firstRange(of: "chmod ").map { String(text[$0.lowerBound...]) }
+        text.place(of: "chmod ").map { String(text[$0.lowerBound...]) }
     }
 }

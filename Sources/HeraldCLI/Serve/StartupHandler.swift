@@ -1,6 +1,7 @@
 import HeraldAPI
 import HeraldCrypto
 import HeraldHTTP
+import HeraldRuntime
 import Synchronization
 
 /// Handles requests while the service starts. The port is opened first, because the address guard must know it.
@@ -49,7 +50,7 @@ final class StartupHandler: RequestHandler, @unchecked Sendable {
     /// Whether a browser opens the dashboard or the reference. Some programs accept HTML, too: they get the problem of the API.
     private func isOfPage(_ head: RequestHead) -> Bool {
         guard head.method == .get, ["/", "/docs"].contains(head.path) else { return false }
-        return head.list(of: "Accept")?.contains("text/html") == true
+        return head.list(of: "Accept")?.holds("text/html") == true
     }
 
     /// The response to a browser that opens a page: it loads the page again by itself, with its fragment. Any page may

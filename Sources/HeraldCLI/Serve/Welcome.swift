@@ -1,5 +1,6 @@
 import HeraldAPI
 import HeraldHTTP
+import HeraldRuntime
 
 /// The lines below the log of a server that was started on a terminal: where the dashboard and the admin key are, and a
 /// command that publishes a first event.
@@ -66,7 +67,7 @@ struct Welcome {
         case .none: ("not set: \(isPublic ? "every client" : "every user of this machine") has full access", nil)
         case .shown(let text): ("shown above, only once", text)
         case .variable: ("the value of \(Option.variable("admin-key"))", "$\(Option.variable("admin-key"))")
-        case .file(let path): ("in \(path)", "$(cat '\(path.replacing("'", with: #"'\''"#))')")
+        case .file(let path): ("in \(path)", "$(cat '\(path.replaced("'", by: #"'\''"#))')")
         case .stored: ("one that `herald keys create` has printed: put it into HERALD_KEY", "$HERALD_KEY")
         }
     }

@@ -1,5 +1,6 @@
 import HeraldJSON
 import HeraldModel
+import HeraldRuntime
 
 /// Makes the calls outside the lanes: test calls, and requests for consent. Confined to one thread.
 final class DelegateCalls: LoopPart {
@@ -148,6 +149,6 @@ final class DelegateCalls: LoopPart {
         }
         // The response must repeat the body that was sent, or contain only the challenge.
         let answer = String(decoding: outcome.excerpt, as: UTF8.self)
-        return answer.contains(challenge) ? nil : Reason.noChallenge()
+        return answer.holds(challenge) ? nil : Reason.noChallenge()
     }
 }

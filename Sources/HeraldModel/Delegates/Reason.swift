@@ -1,3 +1,5 @@
+import HeraldRuntime
+
 /// The sentences that state why a delegate or a delivery is in its state. Each `{}` stands for a value.
 ///
 /// The dashboard translates them: a test compares its table.
@@ -62,7 +64,7 @@ package enum Reason: String, CaseIterable {
 
     /// The sentence with a value for each `{}`.
     package func callAsFunction(_ values: String...) -> String {
-        var parts = rawValue.split(separator: "{}", omittingEmptySubsequences: false)[...]
+        var parts = rawValue.pieces(around: "{}")[...]
         guard var text = parts.popFirst().map(String.init) else { return rawValue }
         for (value, part) in zip(values, parts) { text += value + part }
         return text

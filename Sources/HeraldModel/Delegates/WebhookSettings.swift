@@ -1,4 +1,5 @@
 import HeraldJSON
+import HeraldRuntime
 
 /// The settings of a webhook. The hub validates them when the webhook is registered or changed.
 public struct WebhookSettings: Equatable, Sendable {
@@ -198,7 +199,7 @@ public struct WebhookSettings: Equatable, Sendable {
 
     /// A URL for others than the delegate's owner: only its origin, because paths and queries often contain a secret.
     package static func withoutSecrets(_ url: String) -> String {
-        guard let scheme = url.firstRange(of: "://") else { return "…" }
+        guard let scheme = url.place(of: "://") else { return "…" }
         let end = url[scheme.upperBound...].firstIndex { $0 == "/" || $0 == "?" } ?? url.endIndex
         let rest = url[end...]
         return url[..<end] + (rest.isEmpty || rest == "/" ? "/" : "/…")

@@ -1,3 +1,5 @@
+import HeraldRuntime
+
 /// One HTTP request of a delivery loop.
 package struct Callback: Sendable {
     package enum Purpose: Equatable, Sendable {
@@ -186,7 +188,7 @@ public enum CallbackFailure: String, Sendable, CaseIterable {
     case stopped
 
     /// The raw value as words.
-    package var words: String { rawValue.replacing("_", with: " ") }
+    package var words: String { rawValue.replaced("_", by: " ") }
 }
 
 /// The port for the HTTP requests of a delivery loop: one sender for each loop.

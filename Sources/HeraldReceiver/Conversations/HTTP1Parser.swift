@@ -110,7 +110,7 @@ struct HTTP1Parser {
         }
         let new = ReceivedRequest(version: .http1, method: words[0], path: words[1], headers: headers)
         let connection = new.header("connection")?.lowercased() ?? ""
-        isLast = words[2] == "HTTP/1.0" ? !connection.contains("keep-alive") : connection.contains("close")
+        isLast = words[2] == "HTTP/1.0" ? !connection.holds("keep-alive") : connection.holds("close")
         if let coding = new.header("transfer-encoding") {
             guard coding.lowercased() == "chunked" else {
                 throw Malformed(status: 501, what: "The only transfer coding that is understood is chunked.")

@@ -1,6 +1,7 @@
 import CHeraldSQLite
 import Glibc
 import HeraldModel
+import HeraldRuntime
 package import HeraldStore
 
 /// A table of a program in an SQLite database. Rows are not locked while their events are published: programs keep writing, and
@@ -57,7 +58,7 @@ package final class SQLiteOutbox: Outbox {
             case .unavailable(let reason), .inputOutput(let reason): throw .unavailable(reason)
             case .full: throw .unavailable("the disk is full")
             // Another connection has locked it for longer than `busyMilliseconds`.
-            case .failed(let reason) where reason.contains("locked"): throw .unavailable(reason)
+            case .failed(let reason) where reason.holds("locked"): throw .unavailable(reason)
             case .failed(let reason), .corrupt(_, let reason): throw .unusable("\(label): \(reason).")
             default: throw .unusable(error.description)
             }

@@ -1,5 +1,6 @@
 import CHeraldXXHash
 import HeraldModel
+import HeraldRuntime
 
 /// The tables that move from one store to another: all data of a server, in rows that are equal in all stores.
 ///
@@ -29,7 +30,7 @@ package enum MovedTables {
         // The last number that was given to a replay.
         "counters": [MovedColumn(name: "replay", kind: .integer)],
         // Without the changes that request deliveries, which do not move.
-        "waiting": WaitingDelivery.columns.split(separator: ", ").map { MovedColumn(name: String($0), kind: .integer) },
+        "waiting": WaitingDelivery.columns.pieces(around: ", ").map { MovedColumn(name: String($0), kind: .integer) },
         // The last attempt of each delegate.
         "heads": [MovedColumn(name: "delegate", kind: .integer), MovedColumn(name: "attempt", kind: .integer)],
     ]
@@ -43,7 +44,7 @@ package enum MovedTables {
         let columns = try stored(table)
         guard table == "events" else { return columns }
         // Where `EventReading` and `EventChecksum` expect them.
-        let order = LoggedEvent.columns.split(separator: ", ")
+        let order = LoggedEvent.columns.pieces(around: ", ")
         func place(_ column: MovedColumn) -> Int { order.firstIndex { $0 == column.name } ?? order.count }
         return columns.sorted { place($0) < place($1) }
     }
