@@ -11,22 +11,21 @@ struct RawHead: Sendable {
     let targetEnd: Int
     /// Also the start of the fields.
     let versionEnd: Int
-    /// Bit n: some field's name has n bytes; bit 63: 63 or more. Most fields that are looked up are missing, and this
-    /// shows it without a search.
-    let nameLengths: UInt64
+    /// The bits of the fields' names. Most fields that are looked up are missing, and this shows it without a search.
+    let nameBits: UInt64
 
     typealias Bytes = UnsafeBufferPointer<UInt8>
 
     /// `nil` if a length exceeds 16 bits, which the limit of header sections prevents.
     init?(method: Bytes, target: Bytes, version: Bytes, fields: some Collection<(name: Bytes, value: Bytes)>) {
         var size = method.count + target.count + version.count
-        var lengths: UInt64 = 0
+        var bits: UInt64 = 0
         for field in fields {
             guard field.name.count <= 0xffff, field.value.count <= 0xffff else { return nil }
             size += 4 + field.name.count + field.value.count
-            lengths |= Self.bit(ofLength: field.name.count)
+            if let last = field.name.last { bits |= Self.bit(last, field.name.count) }
         }
-        nameLengths = lengths
+        nameBits = bits
         bytes = [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
             var writer = Writer(start: buffer.baseAddress)
             writer.append(method)
@@ -45,8 +44,9 @@ struct RawHead: Sendable {
         versionEnd = targetEnd + version.count
     }
 
+    /// One of 64 bits for a name, by its last byte, in any case, and its length: the usual names hardly ever share one.
     @inline(__always)
-    static func bit(ofLength count: Int) -> UInt64 { 1 << UInt64(min(count, 63)) }
+    static func bit(_ last: UInt8, _ count: Int) -> UInt64 { 1 << UInt64((Int(lowercased(last)) &+ 11 &* count) & 63) }
 
     /// The ranges of the field that starts at `position`.
     @inline(__always)

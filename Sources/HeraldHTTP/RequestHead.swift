@@ -100,7 +100,8 @@ package final class RequestHead: Sendable {
 extension RawHead {
     /// - Parameter start: the end of a field; `nil` for the first field of this name.
     func value(of name: StaticString, after start: Int? = nil) -> Range<Int>? {
-        if nameLengths & Self.bit(ofLength: name.utf8CodeUnitCount) == 0 { return nil }
+        let count = name.utf8CodeUnitCount
+        if nameBits & Self.bit(name.utf8Start[count - 1], count) == 0 { return nil }
         let bytes = bytes.span
         var position = start ?? versionEnd
         while position < bytes.count {

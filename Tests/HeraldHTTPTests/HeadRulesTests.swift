@@ -47,6 +47,7 @@ struct HeadRulesTests {
         #expect(head.value(of: "X-Name") == "First")
         #expect(head.value(of: "x-empty") == "")
         #expect(head.value(of: "x-nam") == nil)
+        #expect(head.value(of: "y-name") == nil, "it shares the bit of x-name")
         #expect(head.list(of: "X-Name") == "First,2" && head.list(of: "X-Empty") == "" && head.list(of: "x-nam") == nil)
         #expect(head.fields.map(\.name) == ["host", "content-length", "x-empty", "x-name", "x-name"])
     }
