@@ -54,7 +54,13 @@ final class ServerLoop: @unchecked Sendable {
     private let callbacks: UnsafeMutablePointer<herald_mhd>
     let fields: UnsafeMutableBufferPointer<herald_mhd_field>
 
-    var connections: [ClientConnection] = []
+    // Unchecked: only the loop's thread uses them, and no change of them calls anything that uses the loop. Each round reads
+    // them, and the checks would take a hundredth of the time of a request.
+    @exclusivity(unchecked) var connections: [ClientConnection] = []
+    /// Connections whose first request got its response in this round.
+    @exclusivity(unchecked) var answeredFirst: [ClientConnection] = []
+    /// Connections with a chunked body that is arriving, by their descriptor.
+    @exclusivity(unchecked) var chunked: [Int32: ClientConnection] = [:]
     /// The time of this round.
     var now: Int64
     /// The limit of this loop.
@@ -74,15 +80,11 @@ final class ServerLoop: @unchecked Sendable {
     var accepted = 0
     /// Counts the runs of the library.
     var round: UInt64 = 0
-    /// Connections whose first request got its response in this round.
-    var answeredFirst: [ClientConnection] = []
     /// The bytes of large bodies of incomplete requests, and of responses that are being sent.
     private var partialBytes = 0
     /// The part of each client.
     private var partialBytesOfClients: [PeerAddress: Int] = [:]
     var lastRead = LastRead()
-    /// Connections with a chunked body that is arriving, by their descriptor.
-    var chunked: [Int32: ClientConnection] = [:]
     /// Clients that were sent their last response.
     var leaving: LeavingClients
     var isStopping = false
