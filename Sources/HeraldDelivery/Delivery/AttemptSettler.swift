@@ -27,8 +27,8 @@ final class AttemptSettler: LoopPart {
         if !outcome.isStale { awaited.report(callback.key, lane.delegate, callback.event, outcome) }
         let end = Lane.End(
             sequence: callback.sequence, origin: origin, subject: callback.event.subject, type: callback.event.type,
-            attempts: callback.attempts, outcome: outcome, isErased: callback.isErased, start: start, now: timers.now,
-            wall: timers.wall, random: outcome.isSuccess ? 0 : random(),
+            attempts: callback.attempts, outcome: outcome, isErased: log.hasErased(callback.sequence), start: start,
+            now: timers.now, wall: timers.wall, random: outcome.isSuccess ? 0 : random(),
             reserve: { [keeper] in keeper.reserveProbe($0, of: $1) })
         let isOutdated = lane.flow.isOutdated(start)
         if let window = start.originWindow, !isOutdated, outcome.isEvidence, outcome.meaning.isAnswer, !start.isRefused
@@ -85,7 +85,7 @@ final class AttemptSettler: LoopPart {
                 uncounted: row?.uncounted ?? 1, dueAt: timers.wall, isReplay: isReplay, isNamed: isNamed)
         case .dropped(let attempts):
             // The erasure removes the row itself, and counts it.
-            if callback.isErased { return }
+            if log.hasErased(key.event) { return }
             // Retention has ended the row of this retry, and may have removed the event since: nothing would remove another row.
             if origin == .retry, key.event <= callback.lane.trimmed { return ledger.end(key) }
             ledger.giveUp(
@@ -126,7 +126,8 @@ final class AttemptSettler: LoopPart {
         let lane = callback.lane
         guard !starter.isStopping, !lane.isRemoved else { return }
         let turn = lane.returned(
-            callback.sequence, origin, subject: callback.event.subject, isErased: callback.isErased, start: start)
+            callback.sequence, origin, subject: callback.event.subject,
+            isErased: log.hasErased(callback.sequence), start: start)
         if let turn {
             let retry = Retry(delegate: lane.key, event: callback.sequence, turn: turn)
             timers.insert(.retry(retry), due: timers.now + LoopTimers.pause)

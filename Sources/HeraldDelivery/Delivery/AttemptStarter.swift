@@ -426,13 +426,6 @@ final class AttemptStarter: LoopPart {
                 purpose: purpose, isFresh: callback.isFresh, span: callback.span))
     }
 
-    /// Marks the open requests of erased events: they are not repeated.
-    func erase(_ events: Set<LogPosition>) {
-        for token in callbacks.indices where callbacks[token].map({ events.contains($0.sequence) }) == true {
-            callbacks[token]?.isErased = true
-        }
-    }
-
     /// Called when a request has ended.
     /// - Returns: `nil` if the token has no open request.
     func close(_ token: Int) -> OpenCallback? {

@@ -284,7 +284,6 @@ final class DeliveryEngine: LoopPart {
     /// are many, and counts them.
     private func erase(_ events: Set<LogPosition>, of app: AppKey) {
         log.erase(events, of: app)
-        starter.erase(events)
         // An erasure has many steps: none of them reads all rows of a lane, or those of other apps. Those of other processes do not
         // name their app.
         for lane in lanes.all where !lane.rows.isEmpty || !lane.waiting.hasAll {

@@ -15,7 +15,7 @@ final class LoopLog {
     private var routingWaitsForPage = false
     /// The first recent event at the time when the next event to route was no longer in memory.
     private var tailBegins: LogPosition = 0
-    /// Erased events. A page that was read before an erasure may arrive after it.
+    /// Erased events. A page that was read before an erasure may arrive after it, and so may the outcome of an attempt.
     private var erased = ErasedEvents()
     private let parser = EventDataParser()
     /// The last event that was read, as filters see it.
@@ -126,6 +126,9 @@ final class LoopLog {
         if let readNext { readPage(readNext) }
         return delegates
     }
+
+    /// Whether an event was erased lately. The writer leaves out its outcomes.
+    func hasErased(_ event: LogPosition) -> Bool { erased.contains(event) }
 
     /// Removes erased events from the cached pages and from pages that arrive later.
     func erase(_ events: Set<LogPosition>, of app: AppKey) {

@@ -22,8 +22,6 @@ struct OpenCallback {
     let startedAt: Int64
     /// It must not use an open connection.
     var isFresh = false
-    /// Its event was erased since it began.
-    var isErased = false
     /// `nil` for calls outside the lanes.
     var start: FlowControl.Start?
     /// The span of a delivery whose trace is recorded.
