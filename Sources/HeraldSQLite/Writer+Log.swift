@@ -45,7 +45,7 @@ extension Writer {
         while done < events.count, rows > 0 {
             let sequence = events[done]
             let attempts = try attempts.wipeThose(of: sequence, limit: rows)
-            let deliveries = try change(.log(.removeWaitingOfRange), [sequence, sequence, rows])
+            let deliveries = try change(.log(.removeWaitingOfRange), [sequence, sequence, rows, 0])
             rows -= attempts + deliveries
             erasure.attempts += attempts
             erasure.deliveries += deliveries

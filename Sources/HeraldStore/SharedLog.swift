@@ -44,11 +44,11 @@ package enum LogStatement: Int, CaseIterable, Sendable {
             """
         case .firstEvent: "SELECT sequence FROM events ORDER BY sequence LIMIT 1"
         case .removeEvents: "DELETE FROM events WHERE sequence BETWEEN ?1 AND ?2"
-        // Deletes at most ?3 rows of events ?1 to ?2.
+        // Deletes at most ?3 rows of events ?1 to ?2, in states above ?4.
         case .removeWaitingOfRange:
             """
             DELETE FROM waiting WHERE (delegate, event) IN
-                (SELECT delegate, event FROM waiting WHERE event BETWEEN ?1 AND ?2 ORDER BY event LIMIT ?3)
+                (SELECT delegate, event FROM waiting WHERE event BETWEEN ?1 AND ?2 AND state > ?4 ORDER BY event LIMIT ?3)
             """
         case .firstWaiting: "SELECT min(event) FROM waiting WHERE event >= ?1"
         // Of the ?2 attempts with the smallest ids, those that began before ?1. A query by time would need an index. Attempts are in
@@ -109,14 +109,20 @@ extension SharedTransaction {
         let last = try head
         let lower = max(range.lowerBound, first)
         var upper = min(range.upperBound, last - 1, lower - 1 + min(LogPosition(limit), last))
+        var needed: LogPosition?
+        if lower <= upper {
+            needed = try firstRetrying(lower...upper)
+            if let needed { upper = needed - 1 }
+        }
         // With those before the log: an attempt that was open when its event was removed may have left a row.
-        if lower <= upper { upper = try removeWaiting((lower == first ? 0 : lower)...upper, limit: limit) }
-        guard lower <= upper else { return RemovedEvents(count: 0, through: range.lowerBound - 1, first: first) }
+        if lower <= upper { upper = try removeEnded((lower == first ? 0 : lower)...upper, limit: limit) }
+        let through = needed == upper + 1 ? upper + 1 : upper
+        guard lower <= upper else { return RemovedEvents(count: 0, through: through, first: first) }
         let count = try change(.log(.removeEvents), [lower, upper])
         let kept = try firstEvent()
         try change(.log(.removeMarks), [kept])
         try removed(lower...upper, first: first, kept: kept)
-        return RemovedEvents(count: count, through: upper, first: kept)
+        return RemovedEvents(count: count, through: through, first: kept)
     }
 
     package func removeAttempts(before time: Int64, limit: Int) throws(StoreError) -> Int {
@@ -131,10 +137,20 @@ extension SharedTransaction {
         return RemovedAttempts(count: bytes.count, bytes: bytes.reduce(0, +))
     }
 
-    /// Removes at most `limit` rows of the events in a range.
+    /// The first event in a range whose delivery waits for a retry: the request for it may be newer than the scan that found the range.
+    private func firstRetrying(_ range: ClosedRange<LogPosition>) throws(StoreError) -> LogPosition? {
+        try first(.delivery(.waitingEvents), [range.lowerBound, range.upperBound]) { row throws(StoreError) in
+            try row.natural(0, "position")
+        }
+    }
+
+    /// Removes at most `limit` rows of ended deliveries of the events in a range. The row of one that waits is removed by its lane, or
+    /// by an erasure, which the lane follows: a lane that has left it in the store would wait for it.
     /// - Returns: the last event up to which no rows are left.
-    private func removeWaiting(_ range: ClosedRange<LogPosition>, limit: Int) throws(StoreError) -> LogPosition {
-        let removed = try change(.log(.removeWaitingOfRange), [range.lowerBound, range.upperBound, limit])
+    private func removeEnded(_ range: ClosedRange<LogPosition>, limit: Int) throws(StoreError) -> LogPosition {
+        let removed = try change(
+            .log(.removeWaitingOfRange),
+            [range.lowerBound, range.upperBound, limit, WaitingDelivery.State.retrying.rawValue])
         guard removed == limit else { return range.upperBound }
         let next = try first(.log(.firstWaiting), [range.lowerBound]) { row throws(StoreError) in
             try row.optionalNatural(0, "position")

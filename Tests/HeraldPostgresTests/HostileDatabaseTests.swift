@@ -138,7 +138,7 @@ struct HostileDatabaseTests {
         let noApp = AppKey(rawValue: 0)
         #expect(try store.recover().blocks.filter { $0.app == noApp }.map(\.events) == [2])
         try store.transaction { (transaction) throws(StoreError) in
-            _ = try transaction.removeEvents(1...10, limit: 99)
+            _ = try transaction.removeEvents(6...10, limit: 99)
             let counted = try transaction.countBlock(0)
             #expect(counted.first { $0.app == noApp }?.events == 1)
         }

@@ -80,6 +80,7 @@ struct RetentionConformance {
         // The first event goes, and with it the gap that follows.
         #expect(try cut(1...2) == RemovedEvents(count: 2, through: 2, first: 5))
         #expect(try cut(1...5) == RemovedEvents(count: 1, through: 5, first: 9))
+        #expect(try cut(1...5) == RemovedEvents(count: 0, through: 5, first: 9), "another process has removed them")
         #expect(try fixture.restart().first == 9)
     }
 
@@ -97,6 +98,28 @@ struct RetentionConformance {
         let reader = try fixture.store.makeReader()
         #expect(try reader.waiting(event: 1).isEmpty)
         #expect(try reader.waiting(event: 5).count == 1)
+    }
+
+    @Test("an event stays while a delivery of it waits, and so does the row", arguments: StoreKind.allCases)
+    func waitingDelivery(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind, appending: (1...9).map { Event(id: "e\($0)") })
+        try fixture.set(WebhookDelegate(1))
+        func cut(_ range: ClosedRange<LogPosition>) throws -> RemovedEvents {
+            try fixture.transaction { (transaction) throws(StoreError) in
+                try transaction.removeEvents(range, limit: 500)
+            }
+        }
+        #expect(try remove(fixture, through: 1) == 2)
+        // The event of the first one was removed before.
+        try fixture.write {
+            $0.waiting = [1, 4].map { event in
+                WaitingDelivery(delegate: 1, event: event, attempts: 1, dueAt: 5, state: .retrying)
+            }
+        }
+        #expect(try cut(1...6) == RemovedEvents(count: 2, through: 4, first: 4))
+        #expect(try cut(4...6) == RemovedEvents(count: 0, through: 4, first: 4))
+        #expect(try cut(5...6) == RemovedEvents(count: 2, through: 6, first: 4))
+        #expect(try fixture.restart().waiting.map(\.event).sorted() == [1, 4])
     }
 
     @Test("marks show which events arrived before a time", arguments: StoreKind.allCases)
@@ -170,7 +193,7 @@ struct RetentionConformance {
     }
 
     @Test(
-        "the oldest events are removed in slices, with their waiting deliveries, and never the newest",
+        "the oldest events are removed in slices, with the rows of ended deliveries, and never the newest",
         arguments: StoreKind.allCases)
     func events(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
@@ -181,7 +204,7 @@ struct RetentionConformance {
             $0.settled = 6
             $0.attempts = [attempt(1, 1), attempt(1, 2)]
             $0.waiting = [
-                WaitingDelivery(delegate: 1, event: 2, attempts: 1, dueAt: 5, state: .retrying),
+                WaitingDelivery(delegate: 1, event: 2, attempts: 1, dueAt: 5, state: .dropped),
                 WaitingDelivery(delegate: 2, event: 3, attempts: 1, dueAt: 6, state: .exhausted),
                 WaitingDelivery(delegate: 1, event: 4, attempts: 1, dueAt: 7, state: .retrying),
             ]
@@ -205,6 +228,7 @@ struct RetentionConformance {
         #expect(try reader.events(after: 5, limit: 9, maxBytes: 999).first == 6)
         #expect(try reader.events(EventQuery()).map(\.sequence) == [6, 5, 4])
 
+        try fixture.write { $0.ended = [DeliveryKey(delegate: 1, event: 4)] }
         #expect(try remove(fixture, through: .max, limit: .max) == 6)
         try fixture.append([Event(id: "e3")])
         #expect(try fixture.restart().head == 7, "the id is free again, the numbers go on")

@@ -26,10 +26,10 @@ package protocol LogTransaction: AnyObject {
     func removeExpiredAnswers(now: Int64, limit: Int) throws(StoreError) -> Int
     /// Marks ascend, by position and by time.
     func addMark(_ mark: LogMark) throws(StoreError)
-    /// Deletes events of a range, the oldest first, with their deliveries that have a row, and the marks that are no
-    /// longer needed (attempts have a retention of their own): at most `limit` events and `limit` deliveries, never the
-    /// newest event. If an event has more deliveries, it stays until the next call. The log has a gap there, unless these
-    /// were the first events.
+    /// Deletes events of a range, the oldest first, up to the first one whose delivery waits for a retry, with the rows of their ended
+    /// deliveries, and the marks that are no longer needed (attempts have a retention of their own): at most `limit` events and
+    /// `limit` deliveries, never the newest event. If an event has more deliveries, it stays until the next call. The log has a gap
+    /// there, unless these were the first events.
     func removeEvents(_ range: ClosedRange<LogPosition>, limit: Int) throws(StoreError) -> RemovedEvents
     /// Gives free space in the file of the database back to the file system, up to this many bytes: takes time linear in
     /// them.

@@ -43,7 +43,7 @@ package struct DeliveryProgress: Equatable, Sendable {
 package struct RemovedEvents: Equatable, Sendable {
     /// The number of events.
     package let count: Int
-    /// No event of the range up to here is left; the position before the range if all are.
+    /// The rest of the range begins after it: of the events up to here, those that are left are needed.
     package let through: LogPosition
     /// The first event of the log that is left.
     package let first: LogPosition

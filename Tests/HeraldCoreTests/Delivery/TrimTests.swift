@@ -184,6 +184,35 @@ struct TrimTests {
         #expect(!removed && kept && lane.ahead == [3])
     }
 
+    @Test("a redelivery that is newer than the scan of a removal is made, and holds up no later one of its subject")
+    func newerRedelivery() throws {
+        let world = try World(waiting: 16)
+        let key = world.register {
+            $0.ordering = .subject
+            $0.retrySchedule = [3_600]
+        }
+        var isBroken = true
+        world.answer = { isBroken && Int($0.event.id.dropFirst()).map { $0 % 2 == 0 } == true ? .failure : .success }
+        world.publishAndSettle()
+        world.publishAndSettle(1, subject: "s")
+        // What a scan finds now.
+        world.manageAndSettle(.cancel(DeliveryQuery([.retrying])))
+        let scanned = TrimWrite(events: [1...2], cause: .size)
+        for _ in 0..<4 { world.publishAndSettle(6) }
+        world.manageAndSettle(.redeliverEvent(id: "e2", delegateID: nil))
+        let lane = try #require(world.process.loops[0].engine.lane(key))
+        #expect(lane.waiting.stored?.currents[2] == "s" && lane.rows[2] == nil)
+        #expect(world.process.intake.submit(scanned) == nil)
+        world.writeNext()
+        #expect(world.contents.first == 2)
+        isBroken = false
+        world.publishAndSettle(1, subject: "s")
+        #expect(world.rows(key).map(\.event).contains(27))
+        world.advance(seconds: 10_000)
+        #expect(world.rows(key).isEmpty && lane.waiting.hasAll)
+        #expect(Array(world.arrivals(key).filter { ["e2", "e27"].contains($0) }.suffix(2)) == ["e2", "e27"])
+    }
+
     @Test("rows of removed events that are only in the store end and are counted")
     func storedRows() throws {
         let world = try World(waiting: 16)

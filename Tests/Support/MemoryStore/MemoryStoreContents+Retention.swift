@@ -35,8 +35,11 @@ extension MemoryContents {
 
     package mutating func removeEvents(_ range: ClosedRange<LogPosition>, limit: Int) -> RemovedEvents {
         let lower = max(range.lowerBound, first)
-        let upper = min(range.upperBound, head - 1, lower - 1 + min(LogPosition(limit), head))
-        guard lower <= upper else { return RemovedEvents(count: 0, through: range.lowerBound - 1, first: first) }
+        let end = min(range.upperBound, head - 1, lower - 1 + min(LogPosition(limit), head))
+        let waits = waiting.values.filter { $0.state == .retrying && lower <= $0.event && $0.event <= end }
+        let needed = waits.map(\.event).min()
+        let upper = needed.map { $0 - 1 } ?? end
+        guard lower <= upper else { return RemovedEvents(count: 0, through: needed ?? upper, first: first) }
         let rows = (lower == first ? 0 : lower)...upper
         var count = 0
         for position in lower...upper {
@@ -49,11 +52,11 @@ extension MemoryContents {
         events.removeFirst(Int(kept - first))
         first = kept
         removed = removed.filter { $0 > kept }
-        waiting = waiting.filter { !rows.contains($0.key.event) }
+        waiting = waiting.filter { !rows.contains($0.key.event) || $0.value.state == .retrying }
         if let needed = marks.filter({ $0.sequence < kept }).map(\.sequence).max() {
             marks.removeAll { $0.sequence < needed }
         }
-        return RemovedEvents(count: count, through: upper, first: first)
+        return RemovedEvents(count: count, through: needed ?? upper, first: first)
     }
 
     package mutating func count(_ removal: Removal) {
