@@ -57,9 +57,15 @@ package struct RecipePlan: Sendable {
     /// - Parameters:
     ///   - parts: the members of the recipe.
     ///   - pointer: where the recipe stands.
+    ///   - posted: the members whose conditions are refused if they are hardly meant; the others may be from the store.
     ///   - errors: all errors are appended.
-    init(_ parts: [(name: String, value: JSONValue)], at pointer: String, _ errors: inout [FieldError]) {
-        for (name, value) in parts { read(name, value, "\(pointer)/\(name)", &errors) }
+    init(
+        _ parts: [(name: String, value: JSONValue)], at pointer: String, posted: Set<String> = [],
+        _ errors: inout [FieldError]
+    ) {
+        for (name, value) in parts {
+            read(name, value, "\(pointer)/\(name)", refusesMistakes: posted.contains(name), &errors)
+        }
         if isForm {
             switch body {
             case .template:
@@ -92,7 +98,7 @@ package struct RecipePlan: Sendable {
     }
 
     private mutating func read(
-        _ name: String, _ value: JSONValue, _ pointer: String, _ errors: inout [FieldError]
+        _ name: String, _ value: JSONValue, _ pointer: String, refusesMistakes: Bool, _ errors: inout [FieldError]
     ) {
         func wrong(_ detail: String) { errors.append(FieldError(pointer, detail)) }
         switch name {
@@ -109,12 +115,12 @@ package struct RecipePlan: Sendable {
         case "headers":
             headers = Self.named(
                 value, .header, pointer, max: Self.maxHeaders, &errors, CallbackHeaderRules.recipeProblem)
-        case "body": body = Self.body(value, pointer, &errors)
+        case "body": body = Self.body(value, pointer, refusesMistakes, &errors)
         case "form":
             if let isForm = value.bool { self.isForm = isForm } else { wrong("must be true or false") }
         case "sign": signatures = Self.signatures(value, pointer, &errors)
         case "auth": auth = RecipeAuth(value, at: pointer, &errors)
-        case "success": success = Self.success(value, pointer, &errors)
+        case "success": success = Self.success(value, pointer, refusesMistakes, &errors)
         default: wrong("is not a member of request; members are: \(Recipe.members.joined(separator: ", "))")
         }
     }
@@ -152,11 +158,13 @@ package struct RecipePlan: Sendable {
         }
     }
 
-    private static func body(_ value: JSONValue, _ pointer: String, _ errors: inout [FieldError]) -> Body {
+    private static func body(
+        _ value: JSONValue, _ pointer: String, _ refusesMistakes: Bool, _ errors: inout [FieldError]
+    ) -> Body {
         if value.isString("data") { return .data }
         if value.isString("none") { return .none }
         do {
-            return .template(try Template(value, at: pointer))
+            return .template(try Template(value, at: pointer, refusesMistakes: refusesMistakes))
         } catch {
             errors += error.errors
             return .none
@@ -210,7 +218,7 @@ package struct RecipePlan: Sendable {
 
     /// The filter stands for the data of an event, so that it has the grammar of a delegate's `filter`.
     private static func success(
-        _ value: JSONValue, _ pointer: String, _ errors: inout [FieldError]
+        _ value: JSONValue, _ pointer: String, _ refusesMistakes: Bool, _ errors: inout [FieldError]
     ) -> ContentFilter? {
         guard value.kind == .object, value.count > 0,
             value.members.allSatisfy({ ["status", "body", "$or"].contains($0.key) })
@@ -220,7 +228,7 @@ package struct RecipePlan: Sendable {
         let data = JSONWriter.document { $0.member("data", value) }
         guard let document = try? JSONDocument(parsing: data) else { return nil }
         var found: [FieldError] = []
-        let filter = ContentFilter(document.root, at: "", &found)
+        let filter = ContentFilter(document.root, at: "", &found, refusesMistakes: refusesMistakes)
         errors += found.map { FieldError(pointer + $0.pointer.dropFirst("/data".count), $0.detail) }
         return filter
     }

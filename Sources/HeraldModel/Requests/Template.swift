@@ -14,15 +14,16 @@ package final class Template: Sendable {
     /// - Parameters:
     ///   - source: the posted template.
     ///   - pointer: its pointer, for the errors of both the template and of ``render(_:_:)``.
+    ///   - refusesMistakes: as in `ContentFilter`.
     /// - Throws: all errors at once.
-    package init(_ source: JSONValue, at pointer: String) throws(FieldErrors) {
+    package init(_ source: JSONValue, at pointer: String, refusesMistakes: Bool = false) throws(FieldErrors) {
         let size = JSONWriter.document(of: CompactJSON(source)).count
         guard size <= TemplateLimits.bytes else {
             throw FieldErrors([
                 FieldError(pointer, "must have at most \(TemplateLimits.bytes) bytes without white space, not \(size)")
             ])
         }
-        var compiler = TemplateCompiler(at: pointer)
+        var compiler = TemplateCompiler(at: pointer, refusesMistakes: refusesMistakes)
         node = compiler.compile(source)
         guard compiler.errors.isEmpty else { throw FieldErrors(compiler.errors) }
         self.pointer = pointer

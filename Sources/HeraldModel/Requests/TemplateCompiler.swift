@@ -6,11 +6,16 @@ struct TemplateCompiler {
     private var nodes = 0
     private var scope = TemplateScope()
     private let pointer: String
+    private let refusesMistakes: Bool
 
     static let directives = ["$if", "$each", "$pick", "$omit", "$merge"]
 
-    /// - Parameter pointer: that of the template, for errors.
-    init(at pointer: String) { self.pointer = pointer }
+    /// - Parameters:
+    ///   - pointer: that of the template, for errors.
+    ///   - refusesMistakes: whether to refuse conditions that are valid, but hardly meant.
+    init(at pointer: String, refusesMistakes: Bool) {
+        (self.pointer, self.refusesMistakes) = (pointer, refusesMistakes)
+    }
 
     mutating func compile(_ value: JSONValue) -> TemplateNode {
         let node = node(value, pointer, depth: 1)
@@ -159,7 +164,7 @@ struct TemplateCompiler {
     private mutating func choice(
         _ condition: JSONValue, _ path: String, _ object: JSONValue, _ pointer: String, depth: Int
     ) -> TemplateNode {
-        let filter = ContentFilter(condition, at: path, &errors)
+        let filter = ContentFilter(condition, at: path, &errors, refusesMistakes: refusesMistakes)
         let then = object["then"].map { node($0, "\(pointer)/then", depth: depth + 1) } ?? Self.null
         let otherwise = object["else"].map { node($0, "\(pointer)/else", depth: depth + 1) } ?? Self.null
         return filter.map { .choice($0, then: then, otherwise: otherwise, at: path) } ?? Self.null
