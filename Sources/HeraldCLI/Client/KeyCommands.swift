@@ -8,7 +8,8 @@ extension Command {
                 name: "create", summary: "create a key; it is shown only once",
                 details:
                     "The first key of a server must have the scope admin. From then on every request needs a key, and webhooks\n"
-                    + "on this machine get events only if `herald serve --allow-networks 127.0.0.0/8` allows it.",
+                    + "on the machine of the server get events only if `herald serve --allow-networks 127.0.0.0/8,::1/128`\n"
+                    + "allows it.",
                 arguments: [Argument(name: "NAME", help: "Its purpose, for people.")],
                 flags: [
                     Flag(
@@ -31,7 +32,13 @@ extension Command {
                         key.member("expires_at", ifPresent: call["expires-at"])
                         key.member("requests_per_second", ifPresent: limit)
                     }
+                    let session = try APIClient(call).send("GET", ["v1", "session"])
                     try Listing.show(call, "POST", ["v1", "keys"], body: body)
+                    if session.json["key_required"]?.bool == false {
+                        Output.message(
+                            "From now on every request needs a key, and webhooks on the machine of the server get events "
+                                + "only if `herald serve --allow-networks 127.0.0.0/8,::1/128` allows it.\n")
+                    }
                 }),
             listing(
                 name: "list", summary: "list keys, newest first, without the keys themselves",
@@ -62,7 +69,9 @@ extension Command {
                     try Listing.show(call, "POST", ["v1", "keys", key, "rotate"], body: body)
                 }),
             Command(
-                name: "revoke", summary: "end a key at once", arguments: [id],
+                name: "revoke", summary: "end a key at once",
+                details: "What it has opened ends with it: streams, sessions of the dashboard, and links.",
+                arguments: [id],
                 flags: [Confirmation.flag] + Flags.client,
                 action: .run { call throws(CommandError) in
                     let key = try ShortID.keys.resolve(call.arguments[0], call)
