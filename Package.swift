@@ -221,7 +221,10 @@ let package = Package(
             ["HeraldPostgres", "HeraldStore", "HeraldModel", "HeraldCrypto", "HeraldRuntime"]),
         tests(
             "HeraldSQLiteTests",
-            ["HeraldSQLite", "HeraldStore", "HeraldCore", "HeraldModel", "HeraldRuntime", "HeraldCrypto"]),
+            [
+                "HeraldSQLite", "HeraldStore", "HeraldCore", "HeraldModel", "HeraldRuntime", "HeraldCrypto",
+                "CHeraldSQLite",
+            ]),
         tests("HeraldModelTests", ["HeraldModel", "HeraldJSON"]),
         tests(
             "HeraldCoreTests",

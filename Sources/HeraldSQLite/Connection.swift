@@ -1,5 +1,4 @@
 import CHeraldSQLite
-import Glibc
 import HeraldModel
 import HeraldRuntime
 import HeraldStore
@@ -20,6 +19,9 @@ final class Connection {
 
     let path: String
     let access: Access
+    /// Whether an error says if it was the disk that has failed. The writer, and what examines a database, count such a page as
+    /// damaged.
+    var tellsFailedReads = false
     /// Used by `Statement` only.
     let handle: OpaquePointer
     /// SQLite writes it after each commit.
@@ -94,14 +96,12 @@ final class Connection {
         try configure(SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)
     }
 
-    /// Runs the body of a start. Damage that it finds is an error of the disk if a read has failed: SQLite reports both alike.
+    /// Runs the body of a start. Damage that it finds is an error of the disk if a read has failed.
     func starting<Value>(_ body: () throws(StoreError) -> Value) throws(StoreError) -> Value {
         do throws(StoreError) {
             return try body()
         } catch {
-            let code = herald_sqlite_last_errno(handle)
-            guard case .corrupt = error, code == EIO || code == ENXIO else { throw error }
-            throw .inputOutput(reason: "\(path): \(String(cString: strerror(code)))")
+            throw error.ofRead(errno: herald_sqlite_last_errno(handle))
         }
     }
 
@@ -208,9 +208,10 @@ final class Connection {
     }
 
     func error(_ code: Int32) -> StoreError {
-        StoreError(
+        let error = StoreError(
             code: code, errno: code & 0xff == SQLITE_IOERR ? sqlite3_system_errno(handle) : 0,
             message: String(cString: sqlite3_errmsg(handle)), path: path)
+        return tellsFailedReads ? error.ofRead(errno: herald_sqlite_last_errno(handle)) : error
     }
 }
 

@@ -20,6 +20,7 @@ final class Reader: StoreReader {
         path: String, _ heads: AttemptHeads, _ damaged: DamagedEvents, _ damagedRows: DamagedRows, cache: Int
     ) throws(StoreError) {
         let connection = try Connection(path: path, .readOnly)
+        connection.tellsFailedReads = true
         try Pragmas.set(Pragmas.reader, cache: cache, on: connection)
         self.connection = connection
         self.heads = heads

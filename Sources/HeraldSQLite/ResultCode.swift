@@ -31,4 +31,11 @@ extension StoreError {
             self = .failed(reason: reason)
         }
     }
+
+    /// The error of a read: SQLite reports a page that the disk has failed to read as damaged.
+    /// - Parameter systemError: of the last system call on the database file that has failed; 0 if there was none.
+    func ofRead(errno systemError: Int32) -> StoreError {
+        guard case .corrupt(let path, _) = self, systemError == EIO || systemError == ENXIO else { return self }
+        return .inputOutput(reason: "\(path): \(String(cString: strerror(systemError)))")
+    }
 }

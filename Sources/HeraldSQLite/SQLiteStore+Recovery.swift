@@ -52,7 +52,9 @@ extension SQLiteStore {
         let access = connection.access == .immutable ? Connection.Access.immutable : .readOnly
         let halves = Thread.together(name: "recover") {
             Result { () throws(StoreError) in
-                try delegates(Connection(path: path, access), columnSealer, middle + 1...last, damaged)
+                let other = try Connection(path: path, access)
+                other.tellsFailedReads = true
+                return try delegates(other, columnSealer, middle + 1...last, damaged)
             }
         } _: {
             Result { () throws(StoreError) in try delegates(connection, columnSealer, .min...middle, damaged) }
