@@ -93,7 +93,7 @@ final class LocalNode: Sendable {
     /// The writer's part. On the writer's thread.
     /// - Parameter lastChange: the last change that memory includes.
     func cluster(after lastChange: Int64) -> any Cluster {
-        guard let freshness else { return SingleProcess() }
+        guard let freshness else { return SingleProcess(committed.registry) }
         return SharedStore(after: lastChange, shards: shardManager, freshness: freshness, clock: sharing.clock)
     }
 

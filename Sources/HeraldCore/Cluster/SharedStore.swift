@@ -24,7 +24,7 @@ final class SharedStore: Cluster {
     }
 
     var runsMaintenance: Bool { shards?.runsMaintenance ?? true }
-    var lastChange: Int64? { changes.known }
+    var lastChange: Int64 { changes.known }
 
     func beforeRound(
         isRequested: Bool, isAwaited: Bool, _ reader: LazyReader, _ apply: ([Change], ChangedRows) -> Void
@@ -96,7 +96,9 @@ final class SharedStore: Cluster {
 
     func owns(_ delegate: DelegateKey) -> Bool { shards?.owns(delegate) ?? true }
 
-    func own(_ checkpoint: Checkpoint) -> Checkpoint { shards?.own(checkpoint) ?? checkpoint }
+    func own(_ checkpoint: Checkpoint, after effects: [WriteEffect]) -> Checkpoint {
+        shards?.own(checkpoint) ?? checkpoint
+    }
 
     func sessionIsLost() { shards?.sessionIsLost() }
 }

@@ -8,7 +8,7 @@ enum WriteEffect: Sendable {
     case redelivered([WaitingDelivery])
     /// Deliveries were ended by request.
     case dropped([DeliveryKey])
-    /// The deliveries that others have requested are known up to this change of a shared store.
+    /// The deliveries that were requested are known up to this change.
     case known(change: Int64)
     case replay(Replay)
     /// A replay was ended by request.

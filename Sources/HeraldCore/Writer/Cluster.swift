@@ -7,8 +7,8 @@ protocol Cluster {
     var interval: Int32 { get }
     /// Whether this process does what one of all has to do.
     var runsMaintenance: Bool { get }
-    /// The number of the last change that memory includes; `nil` if there is no list of changes.
-    var lastChange: Int64? { get }
+    /// The number of the last change that memory includes.
+    var lastChange: Int64 { get }
 
     /// Reads what other processes have committed, when it is due or requested. Outside transactions.
     /// - Parameters:
@@ -50,7 +50,8 @@ protocol Cluster {
     func owns(_ delegate: DelegateKey) -> Bool
 
     /// The part of a checkpoint that this process may record.
-    func own(_ checkpoint: Checkpoint) -> Checkpoint
+    /// - Parameter effects: those of its transaction so far.
+    func own(_ checkpoint: Checkpoint, after effects: [WriteEffect]) -> Checkpoint
 
     /// The session has ended: other nodes may take all delegates.
     func sessionIsLost()

@@ -197,9 +197,7 @@ package final class LogWriter: Sendable {
     }
 
     /// Sends the loops the number of the last change whose requests for deliveries they have received.
-    func sendKnown(_ state: State) {
-        if let change = state.cluster.lastChange { hooks.changed(.known(change: change)) }
-    }
+    func sendKnown(_ state: State) { hooks.changed(.known(change: state.cluster.lastChange)) }
 
     func write(_ submissions: [Intake.Submission], _ state: inout State) {
         // One of the processes that share a store runs maintenance, and measures the free space.
@@ -417,7 +415,7 @@ package final class LogWriter: Sendable {
         switch submission {
         case .publish: break
         case .checkpoint(let reported, let answer):
-            let checkpoint = cluster.own(plan.erased.applied(to: reported))
+            let checkpoint = cluster.own(plan.erased.applied(to: reported), after: plan.effects)
             try transaction.write(checkpoint)
             plan.attemptBytes += submission.attemptBytes
             try context.take(checkpoint.notices, transaction, &plan)

@@ -32,7 +32,7 @@ struct CheckpointBuilder {
     /// Changes that are written with the positions: ended replays, statistics, notices, and what was missed.
     private var others = Checkpoint()
     private var lanesChanged = false
-    /// The last change of a shared store that is known here.
+    /// The last change that is known here.
     var known = Int64.max
     /// The rows in the store.
     private var rows: [DelegateKey: LanePosition] = [:]

@@ -135,7 +135,7 @@ final class DeliveryLedger {
     /// The deliveries of a delegate that have ended, while the store still has their rows.
     func pendingEnds(of delegate: DelegateKey) -> Set<LogPosition> { checkpoints.pendingEnds(of: delegate) }
 
-    /// Records that what was requested of deliveries is known up to this change of a shared store.
+    /// Records that what was requested of deliveries is known up to this change.
     func known(change: Int64) { checkpoints.known = change }
 
     func endReplay(_ id: Int64, of key: DelegateKey) { checkpoints.endReplay(id, of: key, now: now) }

@@ -272,8 +272,8 @@ package struct Checkpoint: Sendable {
     package var missed: [Removal] = []
     /// The missed deliveries of a delegate that no notice has announced yet. Replaces the earlier number; 0 for none.
     package var unannounced: [DelegateKey: Int] = [:]
-    /// The last change of a shared store that was known when this was collected. A row that a later one has requested stays as
-    /// it is, unless it was cancelled and is in `ended`.
+    /// The last change that was known when this was collected; `.max` before the first one is. A row that a later one has requested
+    /// stays as it is, unless it was cancelled and is in `ended`.
     package var known = Int64.max
     /// It is for a pull delegate: every process may record its attempts, and its lane always has a row.
     package var isOfPull = false
