@@ -27,7 +27,7 @@ final class AttemptSettler: LoopPart {
         if !outcome.isStale { awaited.report(callback.key, lane.delegate, callback.event, outcome) }
         let end = Lane.End(
             sequence: callback.sequence, origin: origin, subject: callback.event.subject, type: callback.event.type,
-            attempts: callback.attempts, outcome: outcome, isErased: log.hasErased(callback.sequence), start: start,
+            attempts: callback.attempts, outcome: outcome, isEnded: hasEnded(callback), start: start,
             now: timers.now, wall: timers.wall, random: outcome.isSuccess ? 0 : random(),
             reserve: { [keeper] in keeper.reserveProbe($0, of: $1) })
         let isOutdated = lane.flow.isOutdated(start)
@@ -36,17 +36,36 @@ final class AttemptSettler: LoopPart {
             lane.origin?.answered(isRejection: outcome.meaning == .rejection, window: window, now: timers.now)
         }
         let knew = lane.flow.refused.contains(end.type)
+        // A success of a retry removes its row, which then has the plan of a redelivery that was requested during the attempt.
+        let again = callback.requested == .redelivery ? lane.rows[callback.sequence] : nil
         let (settlement, change) = lane.finished(end)
         if !knew, lane.mayAnnounceRefusal(of: end.type, now: timers.now) {
             ledger.record(lane.key, .refusing(type: end.type, reason: outcome.reason))
         }
         keeper.count(change)
         write(settlement, callback, origin)
+        if case .delivered = settlement, let again, lane.rows[callback.sequence] == nil { redeliver(callback, again) }
         starter.endReplays(lane)
         // A lane whose deliveries have ended would get a position in the log again.
         if !isOutdated, !lane.isGone { react(to: change, outcome, lane) }
         ledger.touched(lane)
         starter.enqueue(lane)
+    }
+
+    /// Whether the event was erased, or the delivery cancelled, during the attempt.
+    private func hasEnded(_ callback: OpenCallback) -> Bool {
+        log.hasErased(callback.sequence)
+            || callback.requested == .cancellation && callback.lane.rows[callback.sequence] == nil
+    }
+
+    /// Makes a delivery once more, as if the request had arrived after the attempt.
+    private func redeliver(_ callback: OpenCallback, _ row: WaitingDeliveries.Row) {
+        let key = callback.key
+        keeper.redeliver(
+            WaitingDelivery(
+                delegate: key.delegate, event: key.event, attempts: 0, dueAt: timers.wall, state: .retrying,
+                isReplay: true,
+                isNamed: row.isNamed, subject: callback.event.subject), callback.lane)
     }
 
     /// Adds the settlement of the delivery to the checkpoint.
@@ -59,8 +78,10 @@ final class AttemptSettler: LoopPart {
         switch settlement {
         case .superseded: ledger.becameFirst(callback.lane, key.event)
         case .delivered:
-            // A replay, or the lane after one, may have made a delivery that was given up before, and has its row in the store.
-            if origin != .log || wasGivenUp, row == nil { ledger.end(key) }
+            // A replay, or the lane after one, may have made a delivery that was given up before, and has its row in the store. That of a
+            // redelivery requested since the start may be only there, and waits.
+            let mayHaveEnded = origin != .log && callback.requested != .redelivery
+            if row == nil, mayHaveEnded || wasGivenUp || callback.requested == .cancellation { ledger.end(key) }
         case .retry(let delay, let attempts, let turn):
             timers.insert(
                 .retry(Retry(delegate: key.delegate, event: key.event, turn: turn)), due: timers.now + delay)
@@ -127,7 +148,7 @@ final class AttemptSettler: LoopPart {
         guard !starter.isStopping, !lane.isRemoved else { return }
         let turn = lane.returned(
             callback.sequence, origin, subject: callback.event.subject,
-            isErased: log.hasErased(callback.sequence), start: start)
+            isEnded: hasEnded(callback), start: start)
         if let turn {
             let retry = Retry(delegate: lane.key, event: callback.sequence, turn: turn)
             timers.insert(.retry(retry), due: timers.now + LoopTimers.pause)

@@ -119,6 +119,11 @@ final class AttemptStarter: LoopPart {
         }
     }
 
+    /// Notes a request in the open attempts of a delivery.
+    func note(_ request: OpenCallback.Request, _ key: DeliveryKey) {
+        for token in callbacks.indices where callbacks[token]?.key == key { callbacks[token]?.requested = request }
+    }
+
     // MARK: Aborting
 
     /// When open requests have to be aborted because this process has been cut off from the store; monotonic nanoseconds.

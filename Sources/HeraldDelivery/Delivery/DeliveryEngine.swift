@@ -233,17 +233,15 @@ final class DeliveryEngine: LoopPart {
         }
         // The timer of its last plan may be set for days.
         if lane.rows[delivery.event] != nil { timers.forget(1, lanes) }
-        if let retry = lane.waiting.take(delivery) { lane.waiting.hold(retry) }
-        // Writes the row again: a checkpoint made before this message arrived may have ended it.
-        ledger.wait(
-            lane, delivery.event, attempts: delivery.attempts, dueAt: delivery.dueAt, isReplay: delivery.isReplay,
-            isNamed: delivery.isNamed, isFirst: delivery.isFirst)
+        if lane.open > 0 { starter.note(.redelivery, delivery.key) }
+        keeper.redeliver(delivery, lane)
         changed(lane)
     }
 
     /// Drops a delivery, as the store's row already says.
     private func drop(_ key: DeliveryKey) {
         guard let lane = lanes[key.delegate] else { return }
+        if lane.open > 0 { starter.note(.cancellation, key) }
         guard let row = lane.waiting.drop(key.event) else {
             if lane.settleForgotten(key.event) {
                 // Writes the row again: the next checkpoint, or the one that is being written, ends it.

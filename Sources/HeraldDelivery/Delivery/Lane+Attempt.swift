@@ -51,8 +51,8 @@ extension Lane {
         /// Number of attempts before it.
         let attempts: Int
         let outcome: CallbackOutcome
-        /// The event was erased during the attempt.
-        var isErased = false
+        /// The event was erased, or the delivery cancelled, during the attempt.
+        var isEnded = false
         let start: FlowControl.Start
         /// Monotonic nanoseconds.
         let now: Int64
@@ -68,7 +68,7 @@ extension Lane {
     func settlement(ofFailure end: End, _ change: Breaker.Change) -> Settlement {
         // A retry without a row was ended on request during its attempt. The store would never have the row of an erased event: a lane
         // with many rows could not load it again, and later deliveries would wait for it.
-        let isDropped = end.isErased || end.origin == .retry && rows[end.sequence] == nil
+        let isDropped = end.isEnded || end.origin == .retry && rows[end.sequence] == nil
         if isDropped || isGone || end.outcome.control == .abortMessage {
             return giveUp(end, .dropped(attempts: end.attempts + 1))
         }

@@ -361,16 +361,16 @@ package final class Lane {
     }
 
     /// Undoes the start of an attempt that was not made; its delivery waits.
-    /// - Parameter isErased: the event was erased since the start.
+    /// - Parameter isEnded: the event was erased, or the delivery cancelled, since the start.
     /// - Returns: the turn of its row; `nil` if it has no row any more, or one with its own plan.
     func returned(
-        _ sequence: LogPosition, _ origin: Origin, subject: String?, isErased: Bool, start: FlowControl.Start
+        _ sequence: LogPosition, _ origin: Origin, subject: String?, isEnded: Bool, start: FlowControl.Start
     ) -> UInt32? {
         close(sequence, origin, start)
         flow.returned(start)
         defer { reorderWhenIdle() }
         if isGone { return nil }
-        if isErased || origin == .retry && rows[sequence] == nil {
+        if isEnded || origin == .retry && rows[sequence] == nil {
             waiting.release(subject)
             return nil
         }

@@ -240,6 +240,15 @@ final class LaneKeeper: LoopPart {
         ledger.touched(lane)
     }
 
+    /// Makes a delivery now. The store has a row for it.
+    func redeliver(_ delivery: WaitingDelivery, _ lane: Lane) {
+        if let retry = lane.waiting.take(delivery) { lane.waiting.hold(retry) }
+        // Writes the row again: an earlier checkpoint may have ended it.
+        ledger.wait(
+            lane, delivery.event, attempts: delivery.attempts, dueAt: delivery.dueAt, isReplay: delivery.isReplay,
+            isNamed: delivery.isNamed, isFirst: delivery.isFirst)
+    }
+
     // MARK: Leases
 
     /// Called when the timer of a lease fires. A timer of an earlier plan is ignored: each would set another one.

@@ -11,6 +11,11 @@ struct OpenCallback {
         case verification(challenge: String?, url: String)
     }
 
+    /// What a client can request for a delivery while its attempt is open.
+    enum Request {
+        case redelivery, cancellation
+    }
+
     let lane: Lane
     /// 0 if the event is in no log.
     let sequence: LogPosition
@@ -24,6 +29,8 @@ struct OpenCallback {
     var isFresh = false
     /// `nil` for calls outside the lanes.
     var start: FlowControl.Start?
+    /// The last request since the start.
+    var requested: Request?
     /// The span of a delivery whose trace is recorded.
     var span: OpenSpan?
 

@@ -101,6 +101,27 @@ struct RequestTests {
         #expect(world.arrivals.last == .init(key, "e1", 2, isReplay: true))
     }
 
+    @Test("a redelivery requested during a retry is made after the retry has succeeded")
+    func redeliverSucceedingRetry() throws {
+        for ordering in WebhookSettings.Ordering.allCases {
+            let (world, key) = try World.registered {
+                $0.retrySchedule = [1]
+                $0.ordering = ordering
+            }
+            world.answer = { $0.attempt == 1 ? .failure : nil }
+            world.publish(1, subject: "s")
+            world.advance(seconds: 2)
+            world.manage(.redeliverEvent(id: "e1", delegateID: world.delegate(key)?.id))
+            world.publish(1, subject: "s")
+            world.answer = { _ in .success }
+            world.advance(seconds: 10)
+            #expect(world.arrivals(key).filter { $0 == "e1" }.count == 3, "\(ordering)")
+            #expect(world.arrivals.last { $0.event == "e1" } == .init(key, "e1", 1, isReplay: true), "\(ordering)")
+            #expect(world.arrivals(key).contains("e2"))
+            #expect(world.rows(key).isEmpty, "\(ordering): a row stayed")
+        }
+    }
+
     @Test("with strict order, a redelivered delivery still goes first")
     func redeliverStrict() throws {
         let (world, key) = try World.registered { $0.ordering = .strict }
@@ -256,6 +277,29 @@ struct RequestTests {
         #expect(world.rows(key).map(\.state) == [.dropped, .dropped])
         #expect(world.arrivals(key).count == 4)
         #expect(world.announced.isEmpty)
+    }
+
+    @Test("a redelivery that is cancelled during an attempt without a row ends with it", arguments: [200, 500])
+    func cancelRequestedDuringAttempt(status: Int) throws {
+        for (ordering, replays) in WebhookSettings.Ordering.allCases.flatMap({ [($0, false), ($0, true)] }) {
+            let (world, key) = try World.registered { $0.ordering = ordering }
+            let id = world.delegate(key)?.id
+            if replays { world.publishAndSettle(1) }
+            world.answer = { _ in nil }
+            if replays {
+                world.manage(.replay(delegateID: id ?? "", after: 0, until: nil))
+                world.settle()
+            } else {
+                world.publish(1, subject: "s")
+            }
+            let before = world.arrivals(key).count
+            world.manage(.redeliverEvent(id: "e1", delegateID: id))
+            guard case .count(1)? = world.manage(.cancel(query([.retrying]))) else { throw Unexpected("not cancelled") }
+            world.answer = { _ in .answered(status) }
+            world.advance(seconds: 100)
+            #expect(world.arrivals(key).count - before <= 1, "\(ordering), \(replays)")
+            #expect(world.rows(key).map(\.state) == (status == 200 ? [] : [.dropped]), "\(ordering), \(replays)")
+        }
     }
 
     @Test("a cancelled retry whose attempt was not made does not block its subject")
