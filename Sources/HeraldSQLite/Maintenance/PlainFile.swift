@@ -105,7 +105,11 @@ final class PlainFile {
 
     /// - Parameter before: the hash of the bytes before these.
     static func hash(_ bytes: [UInt8], _ before: UInt64 = 0) -> UInt64 {
-        bytes.withUnsafeBytes { herald_hash($0.baseAddress, $0.count, before) }
+        bytes.withUnsafeBytes { hash($0, before) }
+    }
+
+    static func hash(_ bytes: UnsafeRawBufferPointer, _ before: UInt64 = 0) -> UInt64 {
+        herald_hash(bytes.baseAddress, bytes.count, before)
     }
 
     /// Copies the first `count` bytes into a new file, durably.
