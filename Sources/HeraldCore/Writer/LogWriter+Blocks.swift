@@ -8,6 +8,8 @@ extension LogWriter {
     func countBlocks(
         _ transaction: any StoreTransaction, _ state: State, _ plan: inout WritePlan
     ) throws(StoreError) {
+        // Most transactions only append.
+        if plan.freed.isEmpty, plan.changedBlocks.isEmpty, plan.filledBlocks == nil { return }
         // Of full blocks it is known what they had. The events of a block that is not full may be those of this transaction.
         let firstOpen = AppBlock.number(of: state.log.position + 1)
         let freed = plan.freed.filter { $0.key < firstOpen && !plan.changedBlocks.contains($0.key) }
