@@ -52,14 +52,15 @@ final class CallbackHeaders {
         _ callback: Callback, _ signers: [Signer], _ body: UnsafeRawBufferPointer, now: Int64
     ) throws(TransferError) {
         let eventID = EventID.header(callback.event.id)
-        guard (1...Self.maxID).contains(eventID.utf8.count), eventID.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+        let fits = (1...Self.maxID).contains(eventID.utf8.count)
+        var end = fits ? eventID.write(to: signed, at: 0) : 0
+        guard fits, signed[..<end].allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
             throw TransferError("the event's id can't stand in a header")
         }
         let seconds = String(now / 1000)
         id.set(eventID)
         timestamp.set(seconds)
         attempt.set(String(callback.attempt))
-        var end = eventID.write(to: signed, at: 0)
         signed[end] = UInt8(ascii: ".")
         end += 1 + seconds.write(to: signed, at: end + 1)
         signed[end] = UInt8(ascii: ".")
