@@ -13,11 +13,12 @@ struct OnDemand<Value: Beginning> {
     /// Whether it was not changed. Unlike reading the value, this allocates nothing.
     var isUnchanged: Bool { box == nil }
 
+    /// Inlined, so that reading a part of a large value copies no more than that part.
     var wrappedValue: Value {
-        _read {
+        @inline(__always) _read {
             if let box { yield box.value } else { yield Value.beginning }
         }
-        _modify {
+        @inline(__always) _modify {
             if isKnownUniquelyReferenced(&box), let own = box {
                 yield &own.value
                 if own.value.isBeginning { box = nil }
