@@ -35,7 +35,7 @@ final class HostNames: Sendable {
     }
 
     private func search(for name: String) throws -> Search {
-        let new = try Search()
+        let new = Search()
         let search = state.withLock { state in
             let search = state.searches[name] ?? new
             state.searches[name] = search

@@ -142,7 +142,7 @@ package final class Receiver: Sendable {
 
     /// Runs work on the thread, and waits for it.
     private func perform(_ work: (HeraldRuntime.Semaphore) -> ReceiverLoop.Work) {
-        guard let done = try? HeraldRuntime.Semaphore() else { return }
+        let done = HeraldRuntime.Semaphore()
         let isOpen = thread.withLock { thread in
             if thread != nil { mailbox.post(work(done)) }
             return thread != nil

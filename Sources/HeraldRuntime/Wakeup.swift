@@ -9,11 +9,8 @@ package final class Wakeup: Sendable {
     /// For `poll` and epoll; readable while a signal is pending. Owned by this object.
     package let descriptor: Int32
 
-    package convenience init() throws(SystemError) { try self.init(countsSignals: false) }
-
-    /// - Parameter countsSignals: whether they are taken one by one.
-    init(countsSignals: Bool) throws(SystemError) {
-        descriptor = Int32(try systemCall("eventfd") { Int(herald_eventfd(countsSignals ? 1 : 0)) })
+    package init() throws(SystemError) {
+        descriptor = Int32(try systemCall("eventfd") { Int(herald_eventfd()) })
     }
 
     deinit { close(descriptor) }
@@ -25,24 +22,15 @@ package final class Wakeup: Sendable {
     }
 
     /// Clears all pending signals. Never blocks.
-    package func clear() { _ = take() }
-
-    /// Clears one signal if they are counted, otherwise all. Never blocks.
-    /// - Returns: whether there was one.
-    func take() -> Bool {
+    package func clear() {
         var count: UInt64 = 0
-        return read(descriptor, &count, 8) == 8
+        _ = read(descriptor, &count, 8)
     }
 
     /// Sleeps until a signal or for `milliseconds` (negative: without limit), and clears the signals.
     package func wait(milliseconds: Int32 = -1) {
-        sleep(milliseconds: milliseconds)
-        clear()
-    }
-
-    /// Sleeps until a signal or for `milliseconds` (negative: without limit).
-    func sleep(milliseconds: Int32) {
         var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         _ = poll(&entry, 1, milliseconds)
+        clear()
     }
 }

@@ -22,12 +22,11 @@ package final class Traces: Tracer {
     private let configuration: TraceConfiguration
     private let queue: SpanQueue
     private let random = Mutex(RandomBlock())
-    private let hasEnded: Semaphore
+    private let hasEnded = Semaphore()
 
     package init(_ configuration: TraceConfiguration, report: @escaping @Sendable (Change) -> Void) throws {
         self.configuration = configuration
         queue = try SpanQueue(limit: configuration.maxWaiting, batch: configuration.batch)
-        hasEnded = try Semaphore()
         let export = SpanExport(configuration, queue, report)
         let thread = try Thread(name: "traces", priority: .low) { [hasEnded] in
             export.run()

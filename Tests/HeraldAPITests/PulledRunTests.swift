@@ -111,7 +111,7 @@ struct PulledRunTests {
         let reached = Recorder<String>()
         private let semaphore: HeraldRuntime.Semaphore
 
-        init() throws { semaphore = try HeraldRuntime.Semaphore() }
+        init() throws { semaphore = HeraldRuntime.Semaphore() }
 
         func published(_ batch: EventBatch) {
             guard batch.events.contains(where: { $0.type == "gate.closed" }) else { return }

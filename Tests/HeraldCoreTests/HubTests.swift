@@ -200,7 +200,7 @@ struct HubTests {
     /// Holds the writer at the first batch until it is opened.
     private final class Gate: EventDelegate {
         let reached = Recorder<LogPosition>()
-        private let semaphore = try! Semaphore()
+        private let semaphore = Semaphore()
         private let isOpen = Atomic<Bool>(false)
         func published(_ batch: EventBatch) {
             if isOpen.load(ordering: .sequentiallyConsistent) { return }

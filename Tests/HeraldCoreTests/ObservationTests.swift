@@ -41,7 +41,7 @@ struct ObservationTests {
 
     @Test("waiting and refused requests are counted")
     func intake() throws {
-        let intake = try Intake(maxEvents: 2, maxBytes: 1_000)
+        let intake = Intake(maxEvents: 2, maxBytes: 1_000)
         func post(_ count: Int) -> HubError? {
             let drafts = (0..<count).map { EventDraft(event: Event("a.x", id: "e\($0)"), mayExist: false) }
             return intake.submit(Publication(drafts: drafts) { _ in })

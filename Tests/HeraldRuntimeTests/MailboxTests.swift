@@ -40,7 +40,7 @@ struct MailboxTests {
     @Test("a semaphore grants as many permits as were signalled")
     func semaphore() async throws {
         let taken = try await RawHTTP.onThread {
-            let semaphore = try Semaphore()
+            let semaphore = Semaphore()
             let counter = Counter()
             let threads = try (0..<3).map { number in
                 try Thread(name: "take-\(number)") {
@@ -57,7 +57,7 @@ struct MailboxTests {
 
     @Test("a timed wait gets an available permit, and reports when there is none")
     func boundedWait() throws {
-        let semaphore = try Semaphore()
+        let semaphore = Semaphore()
         #expect(!semaphore.wait(milliseconds: 1))
         semaphore.signal()
         #expect(semaphore.wait(milliseconds: 0) && !semaphore.wait(milliseconds: 0))

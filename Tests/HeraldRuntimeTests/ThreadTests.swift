@@ -6,7 +6,7 @@ struct ThreadTests {
     @Test("two functions run at the same time, and both results are returned")
     func together() throws {
         // Each waits for the other: one after the other, neither would end.
-        let (first, second) = (try Semaphore(), try Semaphore())
+        let (first, second) = (Semaphore(), Semaphore())
         let results = Thread.together(name: "other") {
             first.signal()
             second.wait()

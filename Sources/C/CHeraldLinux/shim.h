@@ -5,12 +5,14 @@
 #include <linux/sched.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 // Swift imports the enumerators as closed enums; epoll_event.events needs plain integers.
@@ -18,8 +20,11 @@ static inline unsigned herald_epollin(void) { return EPOLLIN; }
 static inline unsigned herald_epollout(void) { return EPOLLOUT; }
 static inline unsigned herald_epollerr(void) { return EPOLLERR | EPOLLHUP; }
 static inline unsigned herald_epollrdhup(void) { return EPOLLRDHUP; }
-static inline int herald_eventfd(int semaphore) {
-    return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | (semaphore ? EFD_SEMAPHORE : 0));
+static inline int herald_eventfd(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
+// The C library declares it for GNU programs alone. Unlike sem_timedwait it does not follow changes of the wall clock.
+int sem_clockwait(sem_t *semaphore, clockid_t clock, const struct timespec *deadline);
+static inline int herald_sem_wait(sem_t *semaphore, const struct timespec *deadline) {
+    return sem_clockwait(semaphore, CLOCK_MONOTONIC, deadline);
 }
 static inline int herald_epoll_create(void) { return epoll_create1(EPOLL_CLOEXEC); }
 // prctl is variadic. Names the calling thread; the kernel truncates the name to 15 bytes.

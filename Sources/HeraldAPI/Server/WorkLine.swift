@@ -61,7 +61,7 @@ final class WorkLine: Sendable {
 
     private let bounds: Bounds
     private let state = Mutex(State())
-    private let tickets: Semaphore
+    private let tickets = Semaphore()
     private let steps: Int
     private let spent: @Sendable (Entry) -> Void
 
@@ -71,7 +71,6 @@ final class WorkLine: Sendable {
     init(
         name: String, bounds: Bounds, steps: Int, priority: Thread.Priority, spent: @escaping @Sendable (Entry) -> Void
     ) throws(SystemError) {
-        tickets = try Semaphore()
         self.bounds = bounds
         self.steps = steps
         self.spent = spent

@@ -243,14 +243,13 @@ private final class StopFlag: Sendable {
     /// The exit code for the last signal; -1 before the first.
     private let code = Atomic<Int32>(-1)
     private let exits = Atomic(false)
-    private let woken: HeraldRuntime.Semaphore
+    private let woken = HeraldRuntime.Semaphore()
 
     var isRequested: Bool { code.load(ordering: .sequentiallyConsistent) >= 0 }
 
     /// Must be created before other threads are started.
     init() throws(SystemError) {
         let signals = Signals()
-        woken = try HeraldRuntime.Semaphore()
         let thread = try Thread(name: "signals") { [self] in
             for count in 0... {
                 let exitCode = signals.waitForStop() == "INT" ? ExitCode.interrupted : 0

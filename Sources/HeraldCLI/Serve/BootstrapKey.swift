@@ -40,7 +40,7 @@ struct BootstrapKey {
         let key = APIKey(
             id: text.id, name: "Made at the first start", scopes: [.admin], digest: text.digest, createdAt: now)
         let refusal = Mutex<HubError?>(nil)
-        let done = try Semaphore()
+        let done = Semaphore()
         hub.submit(
             AccessWrite(action: .addKey(key)) { result in
                 if case .refused(let reason) = result { refusal.withLock { $0 = reason } }

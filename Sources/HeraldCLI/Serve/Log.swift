@@ -32,7 +32,7 @@ final class Log: Sendable {
     private let descriptor: Int32
     private let queue = Mutex(Queue())
     private let wakeup: Wakeup
-    private let isDone: HeraldRuntime.Semaphore
+    private let isDone = HeraldRuntime.Semaphore()
     private let thread = Mutex<Thread?>(nil)
 
     init(format: Format, level: Level, descriptor: Int32 = STDERR_FILENO) throws(SystemError) {
@@ -40,7 +40,6 @@ final class Log: Sendable {
         self.format = format
         self.descriptor = descriptor
         wakeup = try Wakeup()
-        isDone = try HeraldRuntime.Semaphore()
         let started = try Thread(name: "log") { [self] in run() }
         thread.withLock { $0 = started }
     }

@@ -20,7 +20,7 @@ final class LocalNode: Sendable {
             isShared = store.isShared
             self.clock = isShared ? clock.ahead { store.clockOffset } : clock
             node = store.leases?.node
-            handover = node == nil ? nil : try ShardHandover()
+            handover = node == nil ? nil : ShardHandover()
         }
 
         /// The limits of the delivery loops.

@@ -41,8 +41,8 @@ final class OtherLanes: Sendable {
     }
 
     /// Reads for the first time. Returns when that has succeeded or failed.
-    func begin() throws(SystemError) {
-        let done = try Semaphore()
+    func begin() {
+        let done = Semaphore()
         refresh { done.signal() }
         done.wait()
     }

@@ -6,9 +6,7 @@ import Synchronization
 final class ShardHandover: Sendable {
     private static let never = Int64.max
     private let end = Atomic<Int64>(never)
-    private let done: Semaphore
-
-    init() throws(SystemError) { done = try Semaphore() }
+    private let done = Semaphore()
 
     /// When open attempts are no longer waited for, in monotonic nanoseconds; `nil` before the end.
     var deadline: Int64? {

@@ -78,7 +78,7 @@ public final class Hub: Sendable {
         committed = CommittedState(recovery, configuration.memory)
         keysRecovered(committed.keys)
         let recentEvents = committed.recentEvents
-        intake = try Intake(maxEvents: configuration.maxWaitingEvents, maxBytes: configuration.maxWaitingBytes)
+        intake = Intake(maxEvents: configuration.maxWaitingEvents, maxBytes: configuration.maxWaitingBytes)
         let limits = sharing.limits(configuration.loop)
         let origins = OriginRates()
         var loops: [DeliveryLoop] = []
@@ -88,7 +88,7 @@ public final class Hub: Sendable {
         for number in 0..<min(max(1, configuration.deliveryLoops), Shards.count) {
             let sender = number == 0 ? firstSender : try makeSender()
             loops.append(
-                try DeliveryLoop(
+                DeliveryLoop(
                     sender: sender, recentEvents: recentEvents, limits: limits, origins: origins, clock: clock))
         }
         self.loops = loops
@@ -150,7 +150,7 @@ public final class Hub: Sendable {
             first.isEmpty ? LaneRecovery() : try store.lanes(of: first, recovery.delegates, maxRows: node.maxRows)
         retention.restore(lanes, recovery.delegates)
         // It waits for the loops. If one of them can't start, those before it write their last checkpoints.
-        let haveLoops = try Semaphore()
+        let haveLoops = Semaphore()
         defer { haveLoops.signal() }
         try writer.start(.init(recovery)) { [node, lastChange = recovery.lastChange] in
             haveLoops.wait()
@@ -168,7 +168,7 @@ public final class Hub: Sendable {
             delegates.addDelegate(loop)
         }
         if let outcomes = node.outcomes { delegates.addDelegate(outcomes) }
-        try node.lanes.begin()
+        node.lanes.begin()
         store.observe { [weak intake, loops] in
             intake?.catchUp()
             return loops.contains { $0.isAwaitingEvents }
@@ -347,7 +347,7 @@ public final class Hub: Sendable {
     package func readAndWait<Value: Sendable>(
         app: AppKey?, _ body: @escaping @Sendable (any StoreReader) throws(StoreError) -> Value
     ) throws(HubError) -> Value {
-        guard let done = try? Semaphore() else { throw .busy }
+        let done = Semaphore()
         let result = Mutex<Result<Value, StoreError>?>(nil)
         let isTaken = read(app: app) { reader in
             let outcome = Result { () throws(StoreError) in try body(try reader.get()) }
@@ -421,11 +421,7 @@ public final class Hub: Sendable {
     ///   delegates in the process and completions of writes.
     package func drain() throws(HubWaitError) {
         if writer.isCaller { throw .onWriterThread }
-        do throws(SystemError) {
-            try threads.drain()
-        } catch {
-            throw .system(error)
-        }
+        threads.drain()
     }
 
     /// Calls `body` when everything that was submitted before is committed and completed: on the writer's thread, or at

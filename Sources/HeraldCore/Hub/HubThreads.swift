@@ -1,7 +1,7 @@
 import Delegation
 import HeraldDelivery
 import HeraldModel
-package import HeraldRuntime
+import HeraldRuntime
 import Synchronization
 
 /// The threads of a hub and their parts: everything that has to end in order with the hub, even if it is only
@@ -72,13 +72,13 @@ final class HubThreads: Sendable {
         // A counter whose earlier write is under way writes the rest after that.
         for _ in 1...2 where writer.health.canWrite && !volumes.volumes(of: nil).isEmpty {
             volumes.write()
-            try? drain()
+            drain()
         }
     }
 
     /// Returns when everything that was submitted before is committed and completed.
-    func drain() throws(SystemError) {
-        let done = try Semaphore()
+    func drain() {
+        let done = Semaphore()
         if intake.submit(Barrier { done.signal() }) == nil { done.wait() }
     }
 
@@ -116,14 +116,9 @@ package protocol StopObserver: AnyObject, Sendable {
 package enum HubWaitError: Error, CustomStringConvertible {
     /// The caller runs on the writer's thread, for which it would wait.
     case onWriterThread
-    case system(SystemError)
 
     package var description: String {
-        switch self {
-        case .onWriterThread:
-            "This is the thread of the store's writer, which can't wait for itself. Return from the delegate or completion "
-                + "that it has called, or use afterDraining(_:)."
-        case .system(let error): error.description
-        }
+        "This is the thread of the store's writer, which can't wait for itself. Return from the delegate or completion "
+            + "that it has called, or use afterDraining(_:)."
     }
 }

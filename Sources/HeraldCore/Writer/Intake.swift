@@ -161,14 +161,13 @@ final class Intake: Sendable {
     }
 
     private let queue = Mutex(Queue())
-    private let wakeup: Wakeup
+    private let wakeup = Semaphore()
     private let maxEvents: Int
     private let maxBytes: Int
 
     /// - Parameters:
     ///   - maxEvents, maxBytes: the limits of what may wait.
-    init(maxEvents: Int = 20_000, maxBytes: Int = 64 << 20) throws(SystemError) {
-        wakeup = try Wakeup()
+    init(maxEvents: Int = 20_000, maxBytes: Int = 64 << 20) {
         self.maxEvents = maxEvents
         self.maxBytes = maxBytes
     }

@@ -26,7 +26,7 @@ final class ReaderPool: Sendable {
     private let health: StorageHealth
     private let clock: Clock
     private let queue = Mutex(Queue())
-    private let tickets: Semaphore
+    private let tickets = Semaphore()
     private let threads = Mutex<[Thread]>([])
 
     /// - Parameters:
@@ -38,7 +38,6 @@ final class ReaderPool: Sendable {
         self.store = store
         self.health = health
         self.clock = clock
-        tickets = try Semaphore()
         do throws(SystemError) {
             for number in 1...count {
                 let thread = try Thread(name: "store-read-\(number)") { [self] in run() }

@@ -22,15 +22,13 @@ package final class DeliveryLoop: EventDelegate {
     private let thread = Mutex<Thread?>(nil)
     /// Nothing reads the messages any more.
     private let isOver = Atomic<Bool>(false)
-    private let hasFlushed: Semaphore
-    private let mayClose: Semaphore
+    private let hasFlushed = Semaphore()
+    private let mayClose = Semaphore()
 
     package init(
         sender: any CallbackSender, recentEvents: RecentEvents, limits: LoopLimits = .init(),
         origins: OriginRates = OriginRates(), clock: Clock
-    ) throws(SystemError) {
-        hasFlushed = try Semaphore()
-        mayClose = try Semaphore()
+    ) {
         self.sender = sender
         self.recentEvents = recentEvents
         self.limits = limits

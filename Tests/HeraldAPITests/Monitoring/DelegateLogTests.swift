@@ -126,8 +126,8 @@ struct DelegateLogTests {
 
     @Test("a log that is not read blocks no thread: lines are dropped and counted")
     func bound() throws {
-        let isFree = try Semaphore()
-        let hasBegun = try Semaphore()
+        let isFree = Semaphore()
+        let hasBegun = Semaphore()
         // Short enough for a pipe.
         let written = try lines(format: .human) { _, log in
             log.write(.info, "first") {
@@ -151,7 +151,7 @@ struct DelegateLogTests {
         try #require(pipe(&ends) == 0)
         defer { for end in ends { close(end) } }
         let log = try Log(format: .human, level: .info, descriptor: ends[1])
-        let isFree = try Semaphore()
+        let isFree = Semaphore()
         // As for a file on a disk, `poll` says that there is room.
         log.write(.info, "hangs") {
             isFree.wait()
@@ -173,7 +173,7 @@ struct DelegateLogTests {
         try #require(pipe(&ends) == 0)
         defer { close(ends[0]) }
         let log = try Log(format: .human, level: .info, descriptor: isFull)
-        let (hasBegun, hasRoom) = (try Semaphore(), try Semaphore())
+        let (hasBegun, hasRoom) = (Semaphore(), Semaphore())
         for _ in 0..<3 { log.info("lost") }
         // Called when the lines before were lost, and before this one is written.
         log.write(.info, "written") {

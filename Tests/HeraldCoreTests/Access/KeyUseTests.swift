@@ -19,7 +19,7 @@ struct KeyUseTests {
                     createdAt: 1)
             })
         for entry in keys.all where entry.key.id != "key_7" { entry.recordUse(at: 5) }
-        intake = try Intake()
+        intake = Intake()
         task = KeyUseTask(keys, intake: intake, clock: clock.clock)
     }
 

@@ -83,7 +83,7 @@ struct DeliveryLoopTests {
         let sender = SleeplessSender()
         let clock = ManualClock()
         let recentEvents = RecentEvents(head: 0)
-        let loop = try DeliveryLoop(sender: sender, recentEvents: recentEvents, clock: clock.clock)
+        let loop = DeliveryLoop(sender: sender, recentEvents: recentEvents, clock: clock.clock)
         sender.script([
             { _ in
                 loop.post(.set(WebhookDelegate(1)))
@@ -110,7 +110,7 @@ struct DeliveryLoopTests {
         let sender = SleeplessSender()
         let clock = ManualClock()
         let recentEvents = RecentEvents(head: 0)
-        let loop = try DeliveryLoop(sender: sender, recentEvents: recentEvents, clock: clock.clock)
+        let loop = DeliveryLoop(sender: sender, recentEvents: recentEvents, clock: clock.clock)
         for key: DelegateKey in 1...2 { loop.post(.set(WebhookDelegate(key))) }
         sender.script([
             { _ in
@@ -140,7 +140,7 @@ struct DeliveryLoopTests {
             return EventBatch(first: 1, events: Array(repeating: event, count: count))
         }
         let sender = SleeplessSender()
-        let loop = try DeliveryLoop(sender: sender, recentEvents: RecentEvents(head: 0), clock: ManualClock().clock)
+        let loop = DeliveryLoop(sender: sender, recentEvents: RecentEvents(head: 0), clock: ManualClock().clock)
         for _ in 1..<DeliveryEngine.turnBudget { loop.published(batch(1)) }
         #expect(sender.wakes == 0)
         loop.published(batch(1))
@@ -148,7 +148,7 @@ struct DeliveryLoopTests {
 
         let watching = SleeplessSender()
         let recentEvents = RecentEvents(head: 0)
-        let watched = try DeliveryLoop(sender: watching, recentEvents: recentEvents, clock: ManualClock().clock)
+        let watched = DeliveryLoop(sender: watching, recentEvents: recentEvents, clock: ManualClock().clock)
         recentEvents.watch([1: DeliveryWatch(events: 1, routers: 1) { _ in }])
         watched.published(batch(1))
         #expect(watching.wakes == 1)
@@ -159,7 +159,7 @@ struct DeliveryLoopTests {
     func pausedDelegate() async throws {
         let sender = SleeplessSender()
         let recentEvents = RecentEvents(head: 0)
-        let loop = try DeliveryLoop(sender: sender, recentEvents: recentEvents, clock: ManualClock().clock)
+        let loop = DeliveryLoop(sender: sender, recentEvents: recentEvents, clock: ManualClock().clock)
         let wakes = Recorder<Int>()
         let publish: @Sendable (LogPosition) -> Void = { sequence in
             let batch = EventBatch(first: sequence, events: [Event("a.x", id: "e\(sequence)")])

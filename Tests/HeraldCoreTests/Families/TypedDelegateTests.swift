@@ -172,7 +172,7 @@ struct TypedDelegateTests {
             func userAuthStatusChanged(user: EventUser?, isLoggedIn: Bool?, sender: any DelegateSender) {}
         }
         let bench = try HubBench()
-        let slow = Slow(try Semaphore())
+        let slow = Slow(Semaphore())
         var registration = bench.hub.addDelegate(slow, description: "first")
         async let posted: Void = post(bench, login("in-1", user: 1, plan: "pro"))
         try await slow.reached.first(1)

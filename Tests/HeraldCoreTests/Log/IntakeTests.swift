@@ -10,7 +10,7 @@ import Testing
 struct IntakeTests {
     private let intake: Intake
 
-    init() throws { intake = try Intake() }
+    init() { intake = Intake() }
 
     private func publication(of app: AppKey = .default) -> Publication {
         let event = Event(id: "evt_1", type: "a.b", subject: nil, time: 0, data: Array("{}".utf8))
@@ -70,7 +70,7 @@ struct IntakeTests {
 
     @Test("an app that fills the queue leaves room for other apps")
     func reserve() throws {
-        let intake = try Intake(maxEvents: 80)
+        let intake = Intake(maxEvents: 80)
         let (greedy, modest, third, fourth) = (
             AppKey(rawValue: 1), AppKey(rawValue: 2), AppKey(rawValue: 3), AppKey(rawValue: 4)
         )
@@ -89,7 +89,7 @@ struct IntakeTests {
 
     @Test("an app that fills the queue leaves room for what other apps change")
     func reserveOfCommands() throws {
-        let intake = try Intake(maxEvents: 80)
+        let intake = Intake(maxEvents: 80)
         func change(_ app: Int64) -> HubError? {
             intake.submit(PendingWrite(app: AppKey(rawValue: app), id: "evt_1", action: .cancel) { _ in })
         }
@@ -126,7 +126,7 @@ struct IntakeTests {
 
     @Test("a full queue refuses no next step of a task that it has begun, and a hub that stops does")
     func nextStep() throws {
-        let intake = try Intake(maxEvents: 1)
+        let intake = Intake(maxEvents: 1)
         #expect(intake.submit(Step()) == nil)
         #expect(intake.take()?.count == 1)
         #expect(intake.submit(publication()) == nil)

@@ -14,8 +14,8 @@ struct ReaderPoolTests {
         private let gate: Semaphore
 
         init(app: AppKey?) throws {
-            let begun = try Semaphore()
-            let gate = try Semaphore()
+            let begun = Semaphore()
+            let gate = Semaphore()
             pool = try ReaderPool(store: MemoryStore(), threads: 1)
             self.gate = gate
             let isTaken = pool.submit(app: app) { _ in

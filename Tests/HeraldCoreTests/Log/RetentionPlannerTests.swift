@@ -189,7 +189,7 @@ struct RetentionPlannerTests {
         let sent = Recorder<LogPosition>()
         let readers = try ReaderPool(store: store, threads: 1, health: StorageHealth())
         let task = RetentionTask(
-            Retention(), readers: readers, intake: try Intake(maxEvents: 9, maxBytes: 999),
+            Retention(), readers: readers, intake: Intake(maxEvents: 9, maxBytes: 999),
             committed: CommittedState(try store.recover()), attemptRoom: AttemptRoom(), clock: .system,
             send: { message in
                 if case .trim(through: let through, gone: _, _) = message { sent.record(through) }

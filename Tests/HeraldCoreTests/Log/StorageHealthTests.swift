@@ -196,7 +196,7 @@ struct StorageHealthTests {
         (retention.events, retention.bytes) = (age, 2_000)
         let readers = try ReaderPool(store: store, threads: 1, health: health)
         let task = RetentionTask(
-            retention, readers: readers, intake: try Intake(maxEvents: 9, maxBytes: 999),
+            retention, readers: readers, intake: Intake(maxEvents: 9, maxBytes: 999),
             committed: CommittedState(try store.recover()), attemptRoom: AttemptRoom(), health: health, clock: .system,
             send: { _ in })
         task.runWhenDue()
@@ -224,7 +224,7 @@ struct StorageHealthTests {
 
     @Test("the retention, other nodes' lanes and events published with SQL report a row that cannot be read")
     func unreadableTasks() async throws {
-        let intake = try Intake(maxEvents: 9, maxBytes: 999)
+        let intake = Intake(maxEvents: 9, maxBytes: 999)
         let ofRetention = try await reports { readers, committed in
             RetentionTask(
                 Retention(), readers: readers, intake: intake, committed: committed, attemptRoom: AttemptRoom(),

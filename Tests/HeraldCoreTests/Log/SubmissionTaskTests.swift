@@ -78,7 +78,7 @@ struct SubmissionTaskTests {
     private func reads(_ found: [Submission], limit: Int, stepsOfEach: Int) async throws -> [[Int64]] {
         let store = MemoryStore()
         store.read { $0.submissions = found }
-        let intake = try Intake(maxEvents: 9, maxBytes: 999)
+        let intake = Intake(maxEvents: 9, maxBytes: 999)
         let readers = try ReaderPool(store: store, threads: 1)
         let task = SubmissionTask(
             readers: readers, intake: intake, clock: .system, limit: limit, isResponsible: { true }, after: { _, _ in })

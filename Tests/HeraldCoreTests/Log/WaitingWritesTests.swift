@@ -55,7 +55,8 @@ struct WaitingWritesTests {
         let reached = Recorder<LogPosition>()
         let refusals = Recorder<String>()
         private let held = Mutex<Task<Void, any Error>?>(nil)
-        private let opening = Mutex<(isOpen: Bool, semaphore: Semaphore?)>((false, try? Semaphore()))
+        private let isOpen = Atomic(false)
+        private let opening = Semaphore()
 
         var first: Task<Void, any Error>? {
             get { held.withLock { $0 } }
@@ -63,17 +64,14 @@ struct WaitingWritesTests {
         }
 
         func published(_ batch: EventBatch) {
-            let (isOpen, semaphore) = opening.withLock { $0 }
-            if isOpen { return }
+            if isOpen.load(ordering: .relaxed) { return }
             reached.record(batch.first)
-            semaphore?.wait()
+            opening.wait()
         }
 
         func open() {
-            opening.withLock { opening in
-                opening.isOpen = true
-                opening.semaphore?.signal()
-            }
+            isOpen.store(true, ordering: .relaxed)
+            opening.signal()
         }
     }
 
@@ -134,7 +132,7 @@ struct WaitingWritesTests {
 
     @Test("one that has room can be withdrawn until the writer takes it")
     func withdrawn() throws {
-        let intake = try Intake(maxEvents: 10)
+        let intake = Intake(maxEvents: 10)
         let answers = Recorder<String>()
         func publication(_ id: String, _ ticket: WriteTicket?) -> Publication {
             Publication(drafts: [EventDraft(event: Event("a.x", id: id), mayExist: false)], ticket: ticket) { result in
@@ -162,7 +160,7 @@ struct WaitingWritesTests {
 
     @Test("a command that is withdrawn while it is submitted completes once")
     func commandWithdrawn() throws {
-        let intake = try Intake(maxEvents: 10)
+        let intake = Intake(maxEvents: 10)
         for _ in 1...2_000 {
             let answers = Recorder<String>()
             let ticket = WriteTicket()
@@ -178,7 +176,7 @@ struct WaitingWritesTests {
 
     @Test("withdrawn ones take no more memory than those that still wait")
     func memory() throws {
-        let intake = try Intake(maxEvents: 1)
+        let intake = Intake(maxEvents: 1)
         func submit(_ ticket: WriteTicket?) -> HubError? {
             intake.submit(
                 Publication(drafts: [EventDraft(event: Event("a.x"), mayExist: false)], ticket: ticket) { _ in })

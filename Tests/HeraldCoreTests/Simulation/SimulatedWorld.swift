@@ -239,8 +239,8 @@ final class SimulatedProcess: @unchecked Sendable {
     ) throws {
         let recovery = try store.recover()
         let lanes = try store.lanes(of: shards, recovery.delegates, maxRows: size.waiting / 2)
-        intake = try Intake()
-        handover = try ShardHandover()
+        intake = Intake()
+        handover = ShardHandover()
         var limits = CommittedState.Limits()
         limits.maxRecentEvents = size.maxRecentEvents
         let committed = CommittedState(recovery, limits)
