@@ -80,9 +80,9 @@ struct CommandTests {
     @Test("an unknown flag is refused, with a suggestion if a similar one exists")
     func unknownSettings() async throws {
         for (arguments, wanted) in [
-            (["serve", "--lissten", "127.0.0.1:0"], "--lissten is not a setting; did you mean --listen?"),
-            (["serve", "--grease=3"], "--grease is not a setting; did you mean --grace?"),
-            (["serve", "--zzzzzzzz", "1"], "--zzzzzzzz is not a setting."),
+            (["serve", "--lissten", "127.0.0.1:0"], "--lissten is not a flag of herald serve; did you mean --listen?"),
+            (["serve", "--grease=3"], "--grease is not a flag of herald serve; did you mean --grace?"),
+            (["serve", "--zzzzzzzz", "1"], "--zzzzzzzz is not a flag of herald serve."),
             (["serve", "extra"], "extra is not a flag"), (["serve", "--listen"], "--listen needs a value"),
         ] as [([String], String)] {
             let result = try await Binary.run(arguments)

@@ -55,12 +55,12 @@ struct Command: Sendable {
         let time: TimeDirection?
         /// The name in the API, if it differs from the flag's.
         let member: String?
-        /// Must not be a flag: every user could see it in the list of processes.
-        let isSecret: Bool
+        /// To be set instead of a secret, which every user could see in the list of processes; `nil` for other flags.
+        let variable: String?
 
         init(
             _ name: String, _ placeholder: String?, _ help: String, values: [String] = [], rule: String? = nil,
-            letter: Character? = nil, time: TimeDirection? = nil, member: String? = nil, isSecret: Bool = false
+            letter: Character? = nil, time: TimeDirection? = nil, member: String? = nil, variable: String? = nil
         ) {
             self.name = name
             self.placeholder = placeholder
@@ -70,7 +70,7 @@ struct Command: Sendable {
             self.letter = letter
             self.time = time
             self.member = member
-            self.isSecret = isSecret
+            self.variable = variable
         }
 
         var takesValue: Bool { placeholder != nil }

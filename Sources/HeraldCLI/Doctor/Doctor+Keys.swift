@@ -62,7 +62,7 @@ extension Doctor {
         do throws(TLSFilesError) {
             checkTime(try files.load())
         } catch {
-            fail("tls", error.description, error.advice(files))
+            fail("tls", error.description, error.advice)
         }
     }
 
@@ -92,25 +92,6 @@ extension Doctor {
     /// An address without its brackets.
     private static func bare(_ host: String) -> String {
         host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host
-    }
-}
-
-extension TLSFilesError {
-    fileprivate func advice(_ files: TLSFiles) -> String {
-        switch self {
-        case .unreadable: return "name PEM files that the user of the server can read"
-        case .exposed(_, let problem): return SecretFile.command(in: problem) ?? "make it readable by its owner only"
-        case .unusable(let certificate, let key, let error):
-            switch error {
-            case .notACertificate: return "openssl x509 -inform DER -in \(certificate) -out NEW writes it as PEM"
-            case .notAKey: return "name the file of the private key in --tls-key"
-            case .encryptedKey: return "openssl pkey -in \(key) -out NEW writes it without its password; chmod 600 NEW"
-            case .mismatch:
-                return
-                    "name the key of this certificate in --tls-key: `openssl x509 -noout -pubkey -in \(certificate)` and "
-                    + "`openssl pkey -pubout -in KEY` print the same for the right one"
-            }
-        }
     }
 }
 

@@ -139,21 +139,3 @@ struct Doctor {
         }
     }
 }
-
-extension SettingsError {
-    /// The advice. The description says what is wrong, and mostly also what is right.
-    fileprivate var advice: String {
-        switch self {
-        case .unknown(_, let suggestion): suggestion.map { "write \($0)" } ?? "remove it"
-        case .disallowed(_, _, let allowed): SecretFile.command(in: allowed) ?? "set it to \(allowed)"
-        case .file(let text): SecretFile.command(in: text) ?? "repair the file"
-        case .halfOfTLS(let missing): "set --tls-\(missing) FILE, too"
-        case .twoKeys(let name, let file): "remove \(Option.variable(name)) or \(Option.variable(file))"
-        case .twoStores: "remove --data or --store"
-        case .backupsOfStore: "remove --backup-folder"
-        case .noProxies: "set --trusted-proxies, or remove --proxy-protocol"
-        case .secret(_, let variable): "set \(variable) instead"
-        case .notAnOption, .noValue: "`herald serve --help` lists the settings"
-        }
-    }
-}

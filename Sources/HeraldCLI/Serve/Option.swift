@@ -32,7 +32,7 @@ struct Option: Sendable {
         let allowed: String
     }
 
-    var commandFlag: Command.Flag { Command.Flag(name, placeholder, help, isSecret: isSecret) }
+    var commandFlag: Command.Flag { Command.Flag(name, placeholder, help, variable: isSecret ? variable : nil) }
 
     var variable: String { Self.variable(name) }
 

@@ -84,7 +84,8 @@ struct Settings {
         var flags: [(option: Option, text: String)] = []
         while let word = try Self.next(&reader) {
             switch word {
-            case .argument(let text): throw .notAnOption(text)
+            case .argument(let text):
+                throw .arguments("\(text) is not a flag: flags begin with --. `herald serve --help` lists all.")
             case .flag(let flag, let text):
                 for option in options where option.name == flag.name { flags.append((option, text)) }
             }
@@ -107,11 +108,17 @@ struct Settings {
         try collect { settings throws(SettingsError) in try settings.checkStore(names) }
         try collect { settings throws(SettingsError) in try settings.checkUsers(names) }
         try collect { settings throws(SettingsError) in
-            if settings.proxyProtocol, settings.trustedProxies.isEmpty { throw .noProxies }
+            guard settings.proxyProtocol, settings.trustedProxies.isEmpty else { return }
+            throw SettingsError(
+                "--proxy-protocol is for trusted proxies, and there are none: name them in --trusted-proxies.",
+                advice: "set --trusted-proxies, or remove --proxy-protocol")
         }
         try collect { settings throws(SettingsError) in
             guard (settings.tlsCertificate == nil) != (settings.tlsKey == nil) else { return }
-            throw .halfOfTLS(missing: settings.tlsKey == nil ? "key" : "certificate")
+            let missing = settings.tlsKey == nil ? "--tls-key" : "--tls-certificate"
+            throw SettingsError(
+                "--tls-certificate and --tls-key belong together: \(missing) FILE is missing.",
+                advice: "set \(missing) FILE, too")
         }
     }
 
@@ -146,7 +153,12 @@ struct Settings {
             else {
                 if Self.variablesOfOtherCommands.contains(entry.variable) { continue }
                 let nearest = Suggestion.nearest(entry.variable, Option.all.map(\.variable))
-                try collect { _ throws(SettingsError) in throw .unknown(place, suggestion: nearest) }
+                try collect { _ throws(SettingsError) in
+                    throw SettingsError(
+                        "\(place) is not a setting" + (nearest.map { "; did you mean \($0)?" } ?? ".")
+                            + " `herald serve --help` lists all.",
+                        advice: nearest.map { "write \($0)" } ?? "remove it")
+                }
                 continue
             }
             if option.countsAsUnset(entry.value) { continue }
@@ -176,37 +188,42 @@ struct Settings {
         for (name, value) in given.sorted(by: { $0.key < $1.key }) {
             let file = name + "-file"
             guard let other = given[file] else { continue }
-            switch (value.source, other.source) {
-            case (.file, .file): throw .twoKeys(name, file)
-            case (let one, let second): if one == second { throw .twoKeys(name, file) }
-            }
+            let areInFile = if case (.file, .file) = (value.source, other.source) { true } else { false }
+            guard areInFile || value.source == other.source else { continue }
+            let (one, two) = (Option.variable(name), Option.variable(file))
+            throw SettingsError(
+                "\(one) and \(two) exclude each other: give the key, or the file that has it.",
+                advice: "remove \(one) or \(two)")
         }
     }
 
     /// Refuses settings of a data folder beside `--store`. `HERALD_DATA` is allowed, because the container image sets it.
     private func checkStore(_ flags: Set<String>) throws(SettingsError) {
         guard let store else { return }
-        if flags.contains("data") { throw .twoStores }
-        if backups.folder != nil { throw .backupsOfStore }
-        if flags.contains("store"), Option.holdsPassword(store) { throw .secret("--store", Option.variable("store")) }
+        if flags.contains("data") {
+            throw SettingsError(
+                "--data and --store exclude each other: the events are in a folder, or in a database on a server.",
+                advice: "remove --data or --store")
+        }
+        if backups.folder != nil {
+            throw SettingsError(
+                "--backup-folder copies a data folder, and --store has none: use the backups of PostgreSQL, such as pg_basebackup.",
+                advice: "remove --backup-folder")
+        }
+        if flags.contains("store"), Option.holdsPassword(store) { throw .secret("store") }
     }
 
     private func checkUsers(_ flags: Set<String>) throws(SettingsError) {
         for name in Option.withUsers where flags.contains(name) && given[name].map({ $0.text.contains("@") }) == true {
-            throw .secret("--\(name)", Option.variable(name))
+            throw .secret(name)
         }
     }
 
     private static func next(_ reader: inout ArgumentReader) throws(SettingsError) -> ArgumentReader.Word? {
-        do throws(ArgumentReader.Mistake) {
-            return try reader.next(of: Option.all.map(\.commandFlag))
+        do throws(CommandError) {
+            return try reader.next(of: Option.all.map(\.commandFlag), command: "herald serve")
         } catch {
-            switch error {
-            case .unknown(let name, let nearest): throw .unknown(name, suggestion: nearest)
-            case .noValue(let name, let usage): throw .noValue(name, usage: usage)
-            case .takesNoValue(let name): throw .notAnOption(name)
-            case .secret(let name): throw .secret("--\(name)", Option.variable(name))
-            }
+            throw .arguments(error.description)
         }
     }
 
@@ -248,49 +265,38 @@ struct Settings {
             do throws(Option.Disallowed) {
                 try option.set(text, &settings)
             } catch {
-                throw .disallowed(name, value: option.hides(text) ? "***" : text, allowed: error.allowed)
+                throw SettingsError(
+                    "\(name) is \"\(option.hides(text) ? "***" : text)\", but must be \(error.allowed).",
+                    advice: SecretFile.command(in: error.allowed) ?? "set it to \(error.allowed)")
             }
         }
     }
 }
 
-enum SettingsError: Error, CustomStringConvertible {
-    case unknown(String, suggestion: String?)
-    case notAnOption(String)
-    case noValue(String, usage: String)
-    case disallowed(String, value: String, allowed: String)
-    case secret(String, String)
-    case halfOfTLS(missing: String)
-    case twoKeys(String, String)
-    case twoStores
-    case backupsOfStore
-    /// The PROXY protocol without trusted proxies.
-    case noProxies
-    case file(String)
+/// Says what is wrong, and mostly also what is right.
+struct SettingsError: Error, CustomStringConvertible {
+    let description: String
+    /// For `herald doctor`.
+    let advice: String
 
-    var description: String {
-        switch self {
-        case .unknown(let name, let suggestion):
-            "\(name) is not a setting" + (suggestion.map { "; did you mean \($0)?" } ?? ".")
-                + " `herald serve --help` lists all."
-        case .notAnOption(let text):
-            "\(text) is not a flag: flags begin with --. `herald serve --help` lists all."
-        case .noValue(let name, let usage): "\(name) needs a value: \(usage)"
-        case .disallowed(let name, let value, let allowed): "\(name) is \"\(value)\", but must be \(allowed)."
-        case .noProxies:
-            "--proxy-protocol is for trusted proxies, and there are none: name them in --trusted-proxies."
-        case .file(let text): text
-        case .halfOfTLS(let missing):
-            "--tls-certificate and --tls-key belong together: --tls-\(missing) FILE is missing."
-        case .twoKeys(let name, let file):
-            "\(Option.variable(name)) and \(Option.variable(file)) exclude each other: give the key, or the file that has it."
-        case .twoStores:
-            "--data and --store exclude each other: the events are in a folder, or in a database on a server."
-        case .backupsOfStore:
-            "--backup-folder copies a data folder, and --store has none: use the backups of PostgreSQL, such as pg_basebackup."
-        case .secret(let name, let variable):
-            "\(name) would show the secret to everyone who lists the processes; set \(variable) instead."
-        }
+    init(_ description: String, advice: String) {
+        self.description = description
+        self.advice = advice
+    }
+
+    static func file(_ text: String) -> SettingsError {
+        SettingsError(text, advice: SecretFile.command(in: text) ?? "repair the file")
+    }
+
+    static func arguments(_ text: String) -> SettingsError {
+        SettingsError(text, advice: "`herald serve --help` lists the settings")
+    }
+
+    static func secret(_ name: String) -> SettingsError {
+        let variable = Option.variable(name)
+        return SettingsError(
+            "--\(name) would show the secret to everyone who lists the processes; set \(variable) instead.",
+            advice: "set \(variable) instead")
     }
 }
 
