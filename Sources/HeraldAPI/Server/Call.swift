@@ -130,7 +130,9 @@ final class Call: Sendable {
 
     /// - Parameter tag: the `ETag`, in quotes.
     func send(tag: String, _ body: () -> [UInt8]) {
-        if let known = request.head.list(of: "If-None-Match"), Self.names(known, tag) {
+        // In other requests than for reading, the header is a condition of the change.
+        let isRead = request.head.method == .get || request.head.method == .head
+        if isRead, let known = request.head.list(of: "If-None-Match"), Self.names(known, tag) {
             return send(Response(status: 304, headers: [.init("ETag", tag)]))
         }
         send([.init("ETag", tag)], body())

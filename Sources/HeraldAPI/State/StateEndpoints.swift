@@ -24,15 +24,16 @@ struct StateEndpoints: Sendable {
     // MARK: Auth
 
     private func showAuth(_ call: Call) throws(Problem) {
-        let userID = try userID(call)
-        if let status = hub.committed.auth.status(call.app, userID: userID) { return send(call, status, of: userID) }
-        try call.answer(from: hub) { reader in
-            send(call, try reader.authStatus(app: call.app, userID: userID), of: userID)
-        }
+        try sendAuth(call, of: userID(call))
     }
 
-    private func send(_ call: Call, _ status: AuthStatus?, of userID: String) {
-        call.send(etag: status?.version ?? AuthStatus.unknownVersion) { $0.members(of: status, userID) }
+    /// - Parameter isInMemory: whether memory has the latest status, if it has one.
+    private func sendAuth(_ call: Call, of userID: String, isInMemory: Bool = true) throws(Problem) {
+        @Sendable func send(_ status: AuthStatus?) {
+            call.send(etag: status?.version ?? AuthStatus.unknownVersion) { $0.members(of: status, userID) }
+        }
+        if isInMemory, let status = hub.committed.auth.status(call.app, userID: userID) { return send(status) }
+        try call.answer(from: hub) { reader in send(try reader.authStatus(app: call.app, userID: userID)) }
     }
 
     private func setAuth(_ call: Call) throws(Problem) {
@@ -59,16 +60,8 @@ struct StateEndpoints: Sendable {
             let ifMatch = call.versions(absent: "unknown")
             let draft = event.with(
                 .auth(userID: userID, isLoggedIn: isLoggedIn, user: user, ifMatch: ifMatch))
-            publish(call, draft, trace) {
-                guard let status = hub.committed.auth.status(call.app, userID: userID) else { return nil }
-                return (status.version, { $0.members(of: status, userID) })
-            } otherwise: { () throws(Problem) in
-                try call.answer(from: hub) { reader in
-                    guard let status = try reader.authStatus(app: call.app, userID: userID) else {
-                        throw Problem.notFound("There is no status of the user \(userID).")
-                    }
-                    send(call, status, of: userID)
-                }
+            publish(call, draft, trace) { isInMemory throws(Problem) in
+                try sendAuth(call, of: userID, isInMemory: isInMemory)
             }
         }
     }
@@ -115,14 +108,14 @@ struct StateEndpoints: Sendable {
         try sendAppState(call)
     }
 
-    private func sendAppState(_ call: Call) throws(Problem) {
-        if let state = hub.committed.appState.state(call.app) { return send(call, state) }
-        if hub.committed.appState.version(call.app) == nil { return send(call, nil) }
-        try call.answer(from: hub) { reader in send(call, try reader.appState(call.app)) }
-    }
-
-    private func send(_ call: Call, _ state: AppState?) {
-        call.send(etag: state?.eventID ?? AppState.unknownVersion) { $0.members(of: state) }
+    /// - Parameter isInMemory: whether memory has the latest state, if there is one.
+    private func sendAppState(_ call: Call, isInMemory: Bool = true) throws(Problem) {
+        @Sendable func send(_ state: AppState?) {
+            call.send(etag: state?.eventID ?? AppState.unknownVersion) { $0.members(of: state) }
+        }
+        if isInMemory, let state = hub.committed.appState.state(call.app) { return send(state) }
+        if isInMemory, hub.committed.appState.version(call.app) == nil { return send(nil) }
+        try call.answer(from: hub) { reader in send(try reader.appState(call.app)) }
     }
 
     private func setAppState(_ call: Call) throws(Problem) {
@@ -139,14 +132,8 @@ struct StateEndpoints: Sendable {
             let ifMatch = call.versions(absent: "unknown")
             let draft = event.with(
                 .appState(state: state.bytes, onlyIfChanged: onlyIfChanged, ifMatch: ifMatch))
-            publish(call, draft, trace) {
-                guard let state = hub.committed.appState.state(call.app) else { return nil }
-                return (state.eventID, { $0.members(of: state) })
-            } otherwise: { () throws(Problem) in
-                try call.answer(from: hub) { reader in
-                    guard let state = try reader.appState(call.app) else { return send(call, nil) }
-                    call.send([.init("ETag", "\"\(state.eventID)\"")]) { $0.members(of: state) }
-                }
+            publish(call, draft, trace) { isInMemory throws(Problem) in
+                try sendAppState(call, isInMemory: isInMemory)
             }
         }
     }
@@ -194,11 +181,11 @@ struct StateEndpoints: Sendable {
             })
     }
 
-    /// Posts the event and sends the new value with its `ETag`.
+    /// Posts the event.
+    /// - Parameter respond: sends the new value, with its `ETag`.
     private func publish(
         _ call: Call, _ draft: EventDraft, _ trace: PublicationTrace?,
-        current: @escaping @Sendable () -> (String, (inout JSONObjectWriter) -> Void)?,
-        otherwise: @escaping @Sendable () throws(Problem) -> Void
+        then respond: @escaping @Sendable (_ isInMemory: Bool) throws(Problem) -> Void
     ) {
         hub.publish(
             Publication(app: call.app, drafts: [draft], span: trace?.span) { result in
@@ -213,10 +200,7 @@ struct StateEndpoints: Sendable {
                 trace?.end(200, posted.contains { $0.disposition == .accepted } ? [draft] : [], call)
                 // What has not changed may be in the store only: another process has just set it.
                 let isInMemory = !posted.contains { $0.disposition == .unchanged }
-                if isInMemory, let (etag, members) = current() {
-                    return call.send([.init("ETag", "\"\(etag)\"")], members)
-                }
-                call.attempt(otherwise)
+                call.attempt { () throws(Problem) in try respond(isInMemory) }
             })
     }
 }
