@@ -47,7 +47,9 @@ extension DatabaseRisk {
 }
 
 extension Writer {
-    /// The holder of the lock that gives events their order, or of the one that keeps out who records progress; `nil` if it is unknown.
+    /// The session that others wait for, and that waits for none: of those with the lock that gives events their order, the one that
+    /// keeps out who records progress, or a lock of a table that keeps out writes. Another node may have such a lock, and itself wait.
+    /// - Returns: `nil` if it is unknown.
     func holderOfLock() -> String? {
         guard let row = try? run(Request(Self.holder)).first else { return nil }
         return "the role \(row.text(0)), process \(row.integer(1))" + (row.text(2).isEmpty ? "" : ", \(row.text(2))")
@@ -55,10 +57,18 @@ extension Writer {
 
     private static let holder = Statement(
         """
+        WITH RECURSIVE chain (pid) AS (
+            SELECT pid FROM pg_locks
+            WHERE database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND pid <> pg_backend_pid()
+                AND (locktype = 'advisory' AND objsubid = 1 AND classid = \(Schema.orderLock >> 32)
+                        AND (objid = \(Schema.orderLock & 0xffff_ffff)
+                            OR objid = \(Schema.progressLock & 0xffff_ffff) AND mode = 'ExclusiveLock')
+                    OR mode IN ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')
+                        AND relation IN (SELECT oid FROM pg_class WHERE relnamespace = 'herald'::regnamespace))
+            UNION
+            SELECT unnest(pg_blocking_pids(pid)) FROM chain
+        )
         SELECT coalesce(usename::text, '?'), pid::bigint, coalesce(application_name, '')
-        FROM pg_locks JOIN pg_stat_activity USING (pid)
-        WHERE locktype = 'advisory' AND objsubid = 1 AND granted AND pid <> pg_backend_pid()
-            AND classid = \(Schema.orderLock >> 32) AND (objid = \(Schema.orderLock & 0xffff_ffff)
-                OR objid = \(Schema.progressLock & 0xffff_ffff) AND mode = 'ExclusiveLock')
+        FROM chain JOIN pg_stat_activity USING (pid) WHERE cardinality(pg_blocking_pids(pid)) = 0
         """)
 }

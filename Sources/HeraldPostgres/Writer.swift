@@ -289,7 +289,7 @@ final class Writer {
                 return try transaction(kind, alone: true, body)
             }
             if lacksLock, let holder = holderOfLock() {
-                throw .unavailable(reason: "another session holds a lock of the log: \(holder)")
+                throw .unavailable(reason: "another session holds a lock that this one needs: \(holder)")
             }
             throw error
         }

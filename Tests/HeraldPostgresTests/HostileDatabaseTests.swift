@@ -308,6 +308,42 @@ struct HostileDatabaseTests {
         #expect(text.hasPrefix("The store can't be reached") && text.contains("the role herald, process"), "\(text)")
     }
 
+    @Test(
+        "of a lock of a table the session that holds it is reported, and none that waits for it, too",
+        arguments: [true, false])
+    func holderOfTable(another: Bool) throws {
+        let store = try database.open()
+        let url = database.url
+        /// A session that runs these until the test is over.
+        @Sendable func session(_ statements: [String]) throws -> PostgresSession {
+            let session = try Database(url: url).open(.log)
+            let settings = ["lock_timeout", "idle_in_transaction_session_timeout"].map {
+                "SELECT set_config('\($0)', '0', false)"
+            }
+            for sql in settings + statements { _ = try session.run(Request(Statement(sql)), seconds: 60) }
+            return session
+        }
+        let holder = try session(["BEGIN", "LOCK TABLE attempts"])
+        defer { holder.close() }
+        let (process, isOver) = (Recorder<Int64>(), Flag())
+        if another {
+            RawHTTP.start {
+                let waiting = try? session(["BEGIN", "SELECT pg_advisory_xact_lock(\(Schema.orderLock))"])
+                process.record(waiting?.serverProcess ?? 0)
+                _ = try? waiting?.run(Request(Statement("LOCK TABLE attempts IN ROW EXCLUSIVE MODE")), seconds: 60)
+                isOver.set()
+            }
+            try blockUntil("another session waits") {
+                try database.sql("SELECT count(*) FROM pg_locks WHERE locktype = 'relation' AND NOT granted") == "1"
+            }
+        }
+        let thrown = failure { try store.write([attempt(1, 7)]) }
+        let text = thrown?.description ?? "it was written without the lock"
+        #expect(text.contains("the role herald, process \(holder.serverProcess)"), "\(text), \(process.items)")
+        holder.close()
+        if another { try blockUntil("the other session is over") { isOver.isSet } }
+    }
+
     @Test("an error of a transaction stays, whatever lock other work has waited for before")
     func holderOfOther() throws {
         let store = try database.open(partitionSize: 1000)
