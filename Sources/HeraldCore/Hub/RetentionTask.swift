@@ -92,6 +92,7 @@ final class RetentionTask: EventDelegate {
         // A step of the clock is noticed when it happens.
         _ = ages.now(forAge: 0)
         announceMissedPulls()
+        if !isResponsible { attemptRoom.forget() }
         let hasGrown = hasGrown.exchange(false, ordering: .relaxed)
         let isDue = state.withLock { state in
             state.idleCalls = hasGrown ? 0 : state.idleCalls + 1

@@ -9,8 +9,8 @@ final class AttemptRoom: Sendable {
     /// The recorded bytes so far, less the bytes removed for them (`AttemptRecord.storedBytes`). Changed by the
     /// writer's thread, after the commit.
     private let sum = Atomic<Int64>(0)
-    /// The sum at which the budget is full.
-    private let end = Atomic<Int64>(.max)
+    /// The sum at which the budget is full. More than is ever recorded until it is measured.
+    private let end = Atomic<Int64>(.max / 2)
 
     /// Read this before a measurement. The measurement may or may not include attempts that are recorded during it.
     var recorded: Int64 { sum.load(ordering: .relaxed) }
@@ -19,6 +19,9 @@ final class AttemptRoom: Sendable {
     ///   - left: bytes.
     ///   - before: what `recorded` was before the measurement.
     func measured(_ left: Int64, before: Int64) { end.store(before + left, ordering: .relaxed) }
+
+    /// Another process makes the room: it removes what this one records.
+    func forget() { end.store(.max / 2, ordering: .relaxed) }
 
     /// The bytes by which this many more would exceed the budget.
     func excess(adding bytes: Int) -> Int64 {

@@ -199,6 +199,26 @@ struct RetentionPlannerTests {
         #expect(sent.items == [20])
     }
 
+    @Test(
+        "such a node forgets the room for attempts that it has measured: it would remove too much when it removes again"
+    )
+    func otherRoom() async throws {
+        let readers = try ReaderPool(store: store, threads: 1, health: StorageHealth())
+        let room = AttemptRoom()
+        let task = RetentionTask(
+            Retention(), readers: readers, intake: try Intake(maxEvents: 9, maxBytes: 999),
+            committed: CommittedState(try store.recover()), attemptRoom: room, clock: .system, send: { _ in })
+        room.measured(5_000, before: 0)
+        task.runWhenDue(isResponsible: false)
+        await offPool { readers.stop() }
+        // The other one has removed as much.
+        room.changed(recorded: 1_000_000, removed: 0)
+        #expect(room.excess(adding: 0) == 0)
+        // More may be removed than is recorded here.
+        room.changed(recorded: 0, removed: 2_000_000)
+        #expect(room.excess(adding: 0) == 0)
+    }
+
     @Test("a budget of attempts removes the oldest attempts, and no events")
     func attempts() throws {
         try fill(settled: 100)
