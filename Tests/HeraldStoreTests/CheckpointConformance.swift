@@ -219,6 +219,8 @@ struct CheckpointConformance {
                 DeliveryKey(delegate: 66, event: 8),
             ])
         #expect(second.replays.map(\.delegate) == [66] && second.unannounced == [2: 4])
+        let housekeeper = try fixture.store.recover(Shards(of: 0))
+        #expect(housekeeper.replays.isEmpty && housekeeper.unannounced == [1: 3, 2: 4])
     }
 
     @Test("attempts are listed newest first for a delegate, oldest first for an event", arguments: StoreKind.allCases)

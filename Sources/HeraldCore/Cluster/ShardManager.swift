@@ -152,11 +152,6 @@ struct ShardManager {
     }
 }
 
-extension Shards {
-    /// The shard whose owner does what one of all processes has to do.
-    static let housekeeper = Shards(rawValue: 1)
-}
-
 /// Which shards this process has, and how many moved. The writer's thread changes it, any thread reads it.
 package final class ShardCounts: Sendable {
     private let bits: Atomic<UInt64>

@@ -53,7 +53,7 @@ package struct LaneRecovery: Sendable {
 }
 
 extension LaneRecovery {
-    /// Only what belongs to these shards.
+    /// Only what belongs to these shards, and to the work of the housekeeper if that is among them.
     package func of(_ shards: Shards) -> LaneRecovery {
         if shards == .all { return self }
         var part = self
@@ -63,7 +63,8 @@ extension LaneRecovery {
         part.decided.removeAll { !shards.contains($0.delegate) }
         part.givenUp.removeAll { !shards.contains($0.delegate) }
         part.replays.removeAll { !shards.contains($0.delegate) }
-        part.unannounced = unannounced.filter { shards.contains($0.key) }
+        // The last housekeeper has counted those of all pull delegates.
+        if !shards.contains(.housekeeper) { part.unannounced = unannounced.filter { shards.contains($0.key) } }
         return part
     }
 }

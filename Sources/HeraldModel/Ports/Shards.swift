@@ -7,6 +7,8 @@ package struct Shards: OptionSet, Hashable, Sendable {
     /// The number of shards. Stores depend on it: it can't be changed.
     package static let count = 64
     package static let all = Shards(rawValue: .max)
+    /// The shard whose owner does what one of all processes has to do.
+    package static let housekeeper = Shards(rawValue: 1)
 
     /// The shard of a delegate.
     package init(of key: DelegateKey) { self.init(rawValue: 1 << UInt64(Shards.number(of: key))) }
