@@ -85,7 +85,7 @@ enum ChangeList {
             case .replay(let id, _): replays.append(id)
             case .block(let block): blocks.append(block)
             case .pending(let app): pending.append(app.rawValue)
-            case .firstEvent, .event, .statuses: break
+            case .firstEvent, .erasing, .event, .statuses: break
             }
         }
         return [

@@ -7,7 +7,7 @@ struct ChangeConformance {
     private let all: [Change] = [
         .delegate(7), .key("key_1"), .session([0, 10, 255]), .app(AppKey(rawValue: 3)),
         .eventType("a.b", AppKey(rawValue: 3)), .delivery(DeliveryKey(delegate: 7, event: 12)), .replay(4, 7),
-        .event(12), .statuses(.default), .block(5), .firstEvent, .pending(.default),
+        .erasing(12), .event(12), .statuses(.default), .block(5), .firstEvent, .pending(.default),
     ]
 
     @Test("a change is a word and a key, and can be read again")

@@ -168,7 +168,8 @@ extension DeliveryWrite: RequestCommand {
             // Other processes erase what is named here: an event of the next step would be missing in the receipt.
             let erased = Set(events.prefix(Self.rowsOfStep))
             plan.erased.insert(erased, of: app)
-            if !erased.isEmpty { plan.effects.append(.erased(erased, of: app)) }
+            let isLast = erasure.rest.count < events.count
+            if !erased.isEmpty { plan.effects.append(.erased(erased, of: app, isLast: isLast)) }
             for (block, bytes) in erasure.freed { plan.freed[block, default: [:]][app, default: 0] += bytes }
             return .erased(erasure)
         case .eraseSubject(let subject, let key):

@@ -52,7 +52,7 @@ struct CommitObserver: Sendable {
         case .known(let change): sendAll(.known(change: change))
         case .replay(let replay): send(replay.delegate, .replay(replay))
         case .endReplay(let id, let delegate): send(delegate, .endReplay(id, delegate))
-        case .erased(let events, let app): sendAll(.erase(events, of: app))
+        case .erased(let events, let app, _): sendAll(.erase(events, of: app))
         case .recordedAttempts(let bytes):
             recordedAttempts(bytes)
             attempts.invokeDelegates { $0.recordedAttempts() }

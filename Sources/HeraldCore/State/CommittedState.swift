@@ -56,7 +56,7 @@ package final class CommittedState: Sendable {
                 registry.remove(delegate)
                 pulls.forget(delegate.key)
             }
-        case .erased(let events, _): recentEvents.erase(events)
+        case .erased(let events, _, _): recentEvents.erase(events)
         case .erasedStatuses(let app): auth.forget(app)
         case .counted(let block, let found): usage.set(block, found)
         case .trimmed(let first): usage.trim(first: first)

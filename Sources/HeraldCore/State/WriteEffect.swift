@@ -13,8 +13,8 @@ enum WriteEffect: Sendable {
     case replay(Replay)
     /// A replay was ended by request.
     case endReplay(Int64, DelegateKey)
-    /// The contents of these events were removed.
-    case erased(Set<LogPosition>, of: AppKey)
+    /// The contents of these events were removed; with the last step all their rows.
+    case erased(Set<LogPosition>, of: AppKey, isLast: Bool)
     /// Remembered auth statuses of this app must be discarded.
     case erasedStatuses(AppKey)
     /// Events of a pull delegate were handed out or settled, or its lane was moved.
@@ -68,7 +68,7 @@ extension WriteEffect {
         case .dropped(let deliveries): deliveries.map { .delivery($0) }
         case .replay(let replay): [.replay(replay.id, replay.delegate)]
         case .endReplay(let id, let delegate): [.replay(id, delegate)]
-        case .erased(let events, _): events.sorted().map { .event($0) }
+        case .erased(let events, _, let isLast): events.sorted().map { isLast ? .event($0) : .erasing($0) }
         case .erasedStatuses(let app): [.statuses(app)]
         case .trimmed: [.firstEvent]
         case .counted(let block, _): [.block(block)]

@@ -69,7 +69,8 @@ extension LogWriter {
             case .replay(let id, let delegate):
                 rows.replays.first { $0.id == id }.map { .replay($0) } ?? .endReplay(id, delegate)
             // The list does not name the app: the erasures of other processes count as those of one app.
-            case .event(let position): .erased([position], of: .unknown)
+            case .erasing(let position): .erased([position], of: .unknown, isLast: false)
+            case .event(let position): .erased([position], of: .unknown, isLast: true)
             case .statuses(let app): .erasedStatuses(app)
             case .block(let block): .counted(block: block, rows.blocks.filter { $0.block == block })
             case .firstEvent: rows.first.map { .trimmed(first: $0) }

@@ -185,7 +185,8 @@ package final class LogWriter: Sendable {
         var hasRequests = false
         for effect in effects(of: changes, rows) {
             hasRequests = hasRequests || effect.isRequest
-            if case .erased(let events, _) = effect { erased.formUnion(events) }
+            // Before the last step, its rows are those that the erasure counts.
+            if case .erased(let events, _, isLast: true) = effect { erased.formUnion(events) }
             if case .remove(let gone) = effect { removed += gone.map(\.key).filter(state.cluster.owns) }
             if countsItself(effect, state) { continue }
             apply(effect, &state)
@@ -370,7 +371,7 @@ package final class LogWriter: Sendable {
     private func apply(_ effect: WriteEffect, _ state: inout State) {
         switch effect {
         case .set(let delegate): state.nextDelegateKey = max(state.nextDelegateKey, delegate.key + 1)
-        case .erased(let events, let app): state.erased.insert(events, of: app)
+        case .erased(let events, let app, _): state.erased.insert(events, of: app)
         default: break
         }
         hooks.changed(effect)

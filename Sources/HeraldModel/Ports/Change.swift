@@ -13,7 +13,9 @@ package enum Change: Hashable, Sendable {
     case delivery(DeliveryKey)
     /// A replay that was begun or ended by request.
     case replay(Int64, DelegateKey)
-    /// The content of an event was erased.
+    /// The content of an event was erased. Its other rows are removed and counted by later steps of the erasure.
+    case erasing(LogPosition)
+    /// An event was erased, with all its rows.
     case event(LogPosition)
     /// Auth statuses of the app were erased.
     case statuses(AppKey)
@@ -88,6 +90,7 @@ extension Change {
         case .eventType(let type, let app): "type \(app.rawValue) \(type)"
         case .delivery(let key): "delivery \(key.delegate) \(key.event)"
         case .replay(let id, let delegate): "replay \(id) \(delegate)"
+        case .erasing(let position): "erasing \(position)"
         case .event(let position): "event \(position)"
         case .statuses(let app): "statuses \(app.rawValue)"
         case .block(let block): "block \(block)"
@@ -111,6 +114,7 @@ extension Change {
         case ("type", 3, let app?, _): self = .eventType(words[2], AppKey(rawValue: app))
         case ("delivery", 3, let key?, let event?): self = .delivery(DeliveryKey(delegate: key, event: event))
         case ("replay", 3, let id?, let key?): self = .replay(id, key)
+        case ("erasing", 2, let position?, _): self = .erasing(position)
         case ("event", 2, let position?, _): self = .event(position)
         case ("statuses", 2, let app?, _): self = .statuses(AppKey(rawValue: app))
         case ("block", 2, let block?, _): self = .block(block)

@@ -277,6 +277,51 @@ struct SharedHubTests {
         #expect(named == (1...16).map { Change.event($0) })
     }
 
+    @Test("an erasure of several steps counts every row that it finds, although another hub ends what it has recorded")
+    func countsOfErasure() throws {
+        let (a, b) = (try World(memory: memory), try World(memory: memory))
+        a.publish(data: #"{"secret":1}"#)
+        b.catchUp()
+        func record(_ delegates: ClosedRange<DelegateKey>) {
+            let rows = delegates.map {
+                WaitingDelivery(delegate: $0, event: 1, attempts: 1, dueAt: 0, state: .retrying)
+            }
+            memory.read { contents in for row in rows { contents.waiting[row.key] = row } }
+        }
+        record(1...40)
+        var (rest, deliveries, steps) = ([LogPosition(1)], 0, 0)
+        while !rest.isEmpty, steps < 10 {
+            guard case .erased(let erasure)? = a.manage(.erase(rest)) else { break }
+            (rest, deliveries, steps) = (erasure.rest, deliveries + erasure.deliveries, steps + 1)
+            if rest.isEmpty { record(1...1) }
+            b.catchUp()
+            for _ in 1...3 { b.writeNext() }
+        }
+        #expect(deliveries == 40 && steps == 3)
+        #expect(memory.read { $0.waiting.isEmpty }, "the other one has recorded a row before it knew of the last step")
+        #expect(b.process.recentEvents.slice(after: 0, limit: 1).first?.isErased == true)
+    }
+
+    @Test("a hub that begins to keep house announces what the last one has counted for pull delegates of other shards")
+    func missedPulls() async throws {
+        let last = MemoryLeases(memory, NodeKey(rawValue: 1))
+        _ = last.take(Shards(of: 0))
+        let node = NodeKey(rawValue: 2)
+        let bench = try HubBench(store: RefusingStore(memory, node: node))
+        for number in 1...16 {
+            await bench.register("") { ($0.kind, $0.description) = (.pull, "\(number)") }
+        }
+        let keys = bench.hub.committed.registry.all.map(\.key)
+        let held: @Sendable () -> Shards = { [memory] in memory.read { $0.leases[node] ?? [] } }
+        try await eventually("it has shards") { keys.contains { held().contains($0) } }
+        let key = try #require(keys.first { held().contains($0) })
+        memory.read { $0.unannounced[key] = 2 }
+        #expect(!held().contains(.housekeeper))
+        last.endSession()
+        try await eventually("they are announced") { [memory] in memory.read { $0.unannounced.isEmpty } }
+        await bench.stop()
+    }
+
     @Test("rows that one hub records for a delegate while the other one removes it do not stay")
     func removal() throws {
         let (a, b) = (try World(memory: memory), try World(memory: memory))

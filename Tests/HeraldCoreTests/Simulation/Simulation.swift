@@ -230,7 +230,7 @@ final class Simulation: @unchecked Sendable {
             }
         case .dropped(let keys): cancelled.formUnion(keys)
         case .replay(let replay): allowRepetition(of: replay)
-        case .erased(let events, _): erased.formUnion(events)
+        case .erased(let events, _, _): erased.formUnion(events)
         case .trimmed:
             let kept = store.memory.read { $0.sequences }
             acknowledged = acknowledged.filter { kept[.init(app: .default, name: $0)] != nil }

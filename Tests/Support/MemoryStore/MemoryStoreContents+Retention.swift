@@ -80,20 +80,23 @@ extension MemoryContents {
         return RemovedAttempts(count: removed.count, bytes: Int64(bytes))
     }
 
-    package mutating func erase(_ erased: Set<LogPosition>) -> Erasure {
+    /// - Parameter limit: the maximum number of attempts, and of deliveries.
+    package mutating func erase(_ erased: Set<LogPosition>, limit: Int) -> Erasure {
         var erasure = Erasure()
+        let wiped = attempts.indices.filter { erased.contains(attempts[$0].record.event) }.prefix(limit)
+        for index in wiped.reversed() { attempts.remove(at: index) }
+        let dropped = waiting.keys.filter { erased.contains($0.event) }.prefix(limit)
+        for key in dropped { waiting[key] = nil }
+        (erasure.attempts, erasure.deliveries) = (wiped.count, dropped.count)
+        let mayHaveMore = max(wiped.count, dropped.count) >= limit
         for sequence in erased {
-            guard let event = event(sequence), !event.isErased else { continue }
-            let empty = event.erased()
+            guard let event = event(sequence) else { continue }
+            let empty = event.erased(keepingSubject: mayHaveMore)
+            if event.isErased, event.subject == empty.subject { continue }
             events[Int(sequence - first)] = empty
-            erasure.events += 1
+            if !event.isErased { erasure.events += 1 }
             erasure.freed[AppBlock.number(of: sequence), default: 0] += Int64(event.storedBytes - empty.storedBytes)
         }
-        let before = (attempts.count, waiting.count)
-        attempts.removeAll { erased.contains($0.record.event) }
-        waiting = waiting.filter { !erased.contains($0.key.event) }
-        erasure.attempts = before.0 - attempts.count
-        erasure.deliveries = before.1 - waiting.count
         return erasure
     }
 

@@ -128,7 +128,7 @@ package struct MemoryContents {
             case .block(let block): rows.blocks += count(block: block)
             case .firstEvent: rows.first = first
             case .pending(let app): rows.pending += [pendingCounts[app]].compactMap { $0 }.filter { $0.events > 0 }
-            case .event, .statuses: break
+            case .erasing, .event, .statuses: break
             }
         }
         return rows

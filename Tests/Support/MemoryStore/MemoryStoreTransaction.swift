@@ -154,8 +154,9 @@ extension MemoryTransaction {
     }
 
     func erase(_ events: [LogPosition], limit: Int) -> Erasure {
-        var erasure = change { $0.erase(Set(events.prefix(limit))) }
-        erasure.rest = Array(events.dropFirst(limit))
+        var erasure = change { $0.erase(Set(events.prefix(limit)), limit: limit) }
+        let mayHaveMore = max(erasure.attempts, erasure.deliveries) >= limit
+        erasure.rest = Array(mayHaveMore ? events[...] : events.dropFirst(limit))
         return erasure
     }
 
