@@ -27,8 +27,9 @@ final class AttemptSettler: LoopPart {
         if !outcome.isStale { awaited.report(callback.key, lane.delegate, callback.event, outcome) }
         let end = Lane.End(
             sequence: callback.sequence, origin: origin, subject: callback.event.subject, type: callback.event.type,
-            attempts: callback.attempts, outcome: outcome, isEnded: hasEnded(callback), start: start,
-            now: timers.now, wall: timers.wall, random: outcome.isSuccess ? 0 : random(),
+            attempts: callback.attempts, outcome: outcome, isEnded: hasEnded(callback),
+            isRequested: callback.requested == .redelivery, start: start, now: timers.now, wall: timers.wall,
+            random: outcome.isSuccess ? 0 : random(),
             reserve: { [keeper] in keeper.reserveProbe($0, of: $1) })
         let isOutdated = lane.flow.isOutdated(start)
         if let window = start.originWindow, !isOutdated, outcome.isEvidence, outcome.meaning.isAnswer, !start.isRefused
@@ -44,7 +45,10 @@ final class AttemptSettler: LoopPart {
         }
         keeper.count(change)
         write(settlement, callback, origin)
-        if case .delivered = settlement, let again, lane.rows[callback.sequence] == nil { redeliver(callback, again) }
+        if case .delivered = settlement, let again, lane.rows[callback.sequence] == nil, !starter.hasOpen(callback.key)
+        {
+            redeliver(callback, again)
+        }
         starter.endReplays(lane)
         // A lane whose deliveries have ended would get a position in the log again.
         if !isOutdated, !lane.isGone { react(to: change, outcome, lane) }

@@ -120,9 +120,8 @@ final class AttemptStarter: LoopPart {
     }
 
     /// Notes a request in the open attempts of a delivery.
-    func note(_ request: OpenCallback.Request, _ key: DeliveryKey) {
-        for token in callbacks.indices where callbacks[token]?.key == key { callbacks[token]?.requested = request }
-    }
+    func note(_ request: OpenCallback.Request, _ key: DeliveryKey) { callbacks.note(request, key) }
+    func hasOpen(_ key: DeliveryKey) -> Bool { !callbacks.tokens(of: key).isEmpty }
 
     // MARK: Aborting
 

@@ -33,7 +33,10 @@ struct CheckpointBuilder {
     private var others = Checkpoint()
     private var lanesChanged = false
     /// The last change that is known here.
-    var known = Int64.max
+    var known = Int64.max { didSet { hasUnknown = false } }
+    /// Requests have arrived whose change is not known yet. The writer would take a checkpoint for one that does not include them, and
+    /// would leave out what has become of them.
+    var hasUnknown = false
     /// The rows in the store.
     private var rows: [DelegateKey: LanePosition] = [:]
     /// The shards whose lanes without a row are at the loop's position in the log.

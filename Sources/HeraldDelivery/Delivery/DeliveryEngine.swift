@@ -184,8 +184,12 @@ final class DeliveryEngine: LoopPart {
         case .remove(let key):
             keeper.remove([key])
             distributor.forget(key)
-        case .redeliver(let delivery): redeliver(delivery)
-        case .drop(let key): drop(key)
+        case .redeliver(let delivery):
+            ledger.requestArrived()
+            redeliver(delivery)
+        case .drop(let key):
+            ledger.requestArrived()
+            drop(key)
         case .known(let change): ledger.known(change: change)
         case .replay(let replay): begin(replay)
         case .endReplay(let id, let delegate): endReplay(id, of: delegate)

@@ -135,6 +135,9 @@ final class DeliveryLedger {
     /// The deliveries of a delegate that have ended, while the store still has their rows.
     func pendingEnds(of delegate: DelegateKey) -> Set<LogPosition> { checkpoints.pendingEnds(of: delegate) }
 
+    /// Records that a request for a delivery has arrived: there is no checkpoint until `known(change:)`, which follows.
+    func requestArrived() { checkpoints.hasUnknown = true }
+
     /// Records that what was requested of deliveries is known up to this change.
     func known(change: Int64) { checkpoints.known = change }
 
@@ -196,7 +199,9 @@ final class DeliveryLedger {
 
     /// When the next write is due, in monotonic nanoseconds.
     var due: Int64? {
-        LoopTimers.earliest(checkpoints.due, statisticsAreLeaving ? nil : statisticsAreLeft ? now : statisticsDue)
+        if checkpoints.hasUnknown { return nil }
+        return LoopTimers.earliest(
+            checkpoints.due, statisticsAreLeaving ? nil : statisticsAreLeft ? now : statisticsDue)
     }
 
     /// Adds the statistics to the next checkpoint if they are due.
@@ -215,7 +220,7 @@ final class DeliveryLedger {
     /// Submits a checkpoint if one is due.
     /// - Parameter routed: the position of lanes that have no row.
     func writeWhenDue(routed: LogPosition) {
-        if let due = checkpoints.due, due <= now { write(routed: routed) }
+        if let due = checkpoints.due, due <= now, !checkpoints.hasUnknown { write(routed: routed) }
     }
 
     private func write(routed: LogPosition) {
@@ -266,7 +271,7 @@ final class DeliveryLedger {
     func lose(_ shards: Shards) { checkpoints.lose(shards) }
 
     /// Whether no other checkpoint must be written first.
-    var mayWriteLast: Bool { !checkpoints.isWriting && !checkpoints.hasFailed }
+    var mayWriteLast: Bool { !checkpoints.isWriting && !checkpoints.hasFailed && !checkpoints.hasUnknown }
 
     /// Submits a checkpoint of all that has changed, with the position of shards that are given away.
     /// - Returns: `false` if another one must be written first.
@@ -281,7 +286,7 @@ final class DeliveryLedger {
     /// Submits what has not been checkpointed. Called until everything is written.
     /// - Returns: whether everything has been written.
     func flush(routed: LogPosition) -> Bool {
-        if checkpoints.isWriting { return false }
+        if checkpoints.isWriting || checkpoints.hasUnknown { return false }
         gatherStatistics(isLast: true)
         guard checkpoints.hasChanges else { return true }
         write(routed: routed)

@@ -53,6 +53,8 @@ extension Lane {
         let outcome: CallbackOutcome
         /// The event was erased, or the delivery cancelled, during the attempt.
         var isEnded = false
+        /// The delivery was requested again during the attempt.
+        var isRequested = false
         let start: FlowControl.Start
         /// Monotonic nanoseconds.
         let now: Int64

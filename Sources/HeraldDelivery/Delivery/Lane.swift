@@ -389,7 +389,8 @@ package final class Lane {
         if end.outcome.isSuccess {
             let change = isOutdated ? .none : flow.succeeded(end.start, type: end.type, limits, now: end.now)
             // A row that was made during the attempt requests another delivery. That of a replayed one may be only in the store.
-            if end.origin == .retry || end.origin != .log && rows[end.sequence] == nil { waiting.remove(end.sequence) }
+            let hasRow = rows[end.sequence] != nil
+            if hasRow ? end.origin == .retry : end.origin != .log && !end.isRequested { waiting.remove(end.sequence) }
             waiting.release(end.subject)
             return (.delivered, change)
         }

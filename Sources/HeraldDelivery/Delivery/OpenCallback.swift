@@ -11,7 +11,7 @@ struct OpenCallback {
         case verification(challenge: String?, url: String)
     }
 
-    /// What a client can request for a delivery while its attempt is open.
+    /// A request of a client for the delivery, while its attempt is open.
     enum Request {
         case redelivery, cancellation
     }
@@ -42,5 +42,16 @@ struct OpenCallback {
             delegate: lane.delegate, eventID: event.id, eventType: event.type, number: attempts + 1, isReplay: isReplay,
             verdict: outcome.verdict, transport: outcome.transport)
         tracer.end(span, .attempt(attempt), lasted: outcome.duration * 1000)
+    }
+}
+
+extension [OpenCallback?] {
+    /// The tokens of a delivery's open attempts.
+    func tokens(of key: DeliveryKey) -> [Int] {
+        indices.filter { self[$0]?.sequence == key.event && self[$0]?.lane.key == key.delegate }
+    }
+
+    mutating func note(_ request: OpenCallback.Request, _ key: DeliveryKey) {
+        for token in tokens(of: key) { self[token]?.requested = request }
     }
 }

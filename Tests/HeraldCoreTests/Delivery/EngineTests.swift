@@ -485,7 +485,7 @@ struct EngineTests {
             }
             bench.set(WebhookDelegate(1, status: .paused), restored: .init(waiting: rows))
             #expect(bench.engine.waitingTimers == 2_000)
-            for row in rows { bench.engine.receive(isAgain ? .redeliver(row) : .drop(row.key)) }
+            for row in rows { bench.request(isAgain ? .redeliver(row) : .drop(row.key)) }
             #expect(bench.engine.waitingTimers <= 1_025, "\(isAgain)")
         }
     }

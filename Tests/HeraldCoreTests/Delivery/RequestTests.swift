@@ -302,6 +302,38 @@ struct RequestTests {
         }
     }
 
+    @Test("a redelivery after a cancellation, both during a retry, is made once")
+    func redeliverCancelled() throws {
+        let bench = try EngineBench(WebhookDelegate(1))
+        let again = WaitingDelivery(delegate: 1, event: 1, attempts: 0, dueAt: 0, state: .retrying, isReplay: true)
+        bench.publishAndTurn()
+        bench.finish(with: .failure)
+        bench.advance(seconds: 10)
+        bench.request(.drop(again.key))
+        bench.request(.redeliver(again))
+        bench.turn()
+        #expect(bench.open(1) == [1, 1])
+        bench.finishAndTurn()
+        bench.finishAndTurn()
+        #expect(bench.open(1).isEmpty)
+        #expect(bench.delivered == 2)
+    }
+
+    @Test("a loop writes nothing until it has all requests of a transaction")
+    func requestsOfTransaction() throws {
+        let bench = try EngineBench(WebhookDelegate(1) { $0.events = [.exact("other")] })
+        let again = WaitingDelivery(delegate: 1, event: 1, attempts: 0, dueAt: 0, state: .retrying, isReplay: true)
+        bench.publishAndTurn()
+        bench.engine.receive(.redeliver(again))
+        bench.advance(seconds: 10)
+        #expect(bench.checkpoint() == nil)
+        bench.engine.receive(.known(change: 7))
+        bench.advance(seconds: 10)
+        let written = bench.checkpoint()
+        #expect(written?.known == 7)
+        #expect(written?.waiting.map(\.state) == [.unwanted])
+    }
+
     @Test("a cancelled retry whose attempt was not made does not block its subject")
     func cancelNotMade() throws {
         let bench = try EngineBench(WebhookDelegate(1) { $0.ordering = .subject })
@@ -309,7 +341,7 @@ struct RequestTests {
         bench.finish(with: .failure)
         bench.advance(seconds: 10)
         #expect(bench.open(1) == [1])
-        bench.engine.receive(.drop(DeliveryKey(delegate: 1, event: 1)))
+        bench.request(.drop(DeliveryKey(delegate: 1, event: 1)))
         bench.finishAndTurn(with: .failed(.stopped))
         #expect(bench.open(1) == [2])
     }
@@ -318,10 +350,10 @@ struct RequestTests {
     func givenUpAhead() throws {
         let bench = try EngineBench(WebhookDelegate(1, status: .paused), publishing: 2)
         let key = DeliveryKey(delegate: 1, event: 2)
-        bench.engine.receive(
+        bench.request(
             .redeliver(
                 WaitingDelivery(delegate: 1, event: 2, attempts: 0, dueAt: 0, state: .retrying, isReplay: true)))
-        bench.engine.receive(.drop(key))
+        bench.request(.drop(key))
         let rows = try #require(bench.checkpoint()).waiting
         #expect(rows.map(\.state) == [.dropped] && rows.map(\.isFirst) == [false])
         bench.set(WebhookDelegate(1))
@@ -357,7 +389,7 @@ struct RequestTests {
         bench.publishAndTurn(2)
         let lane = try #require(bench.engine.lane(1))
         #expect(lane.next == nil && lane.position == 2)
-        bench.engine.receive(.drop(again.key))
+        bench.request(.drop(again.key))
         let rows = try #require(bench.checkpoint()).waiting
         #expect(rows.map(\.state) == [.dropped] && rows.map(\.isFirst) == [true])
     }
@@ -423,13 +455,13 @@ struct RequestTests {
                 .unwanted,
                 {
                     $0.set(none)
-                    $0.engine.receive(.redeliver(again))
+                    $0.request(.redeliver(again))
                 }
             ),
             (
                 .dropped,
                 {
-                    $0.engine.receive(.redeliver(again))
+                    $0.request(.redeliver(again))
                     $0.set(gone)
                 }
             ),
@@ -437,7 +469,7 @@ struct RequestTests {
                 .dropped,
                 {
                     $0.set(gone)
-                    $0.engine.receive(.redeliver(again))
+                    $0.request(.redeliver(again))
                 }
             ),
         ]
@@ -747,7 +779,7 @@ struct RequestTests {
         bench.set(WebhookDelegate(1))
         bench.set(WebhookDelegate(2, app: other))
         for key: DelegateKey in [1, 2] {
-            bench.engine.receive(
+            bench.request(
                 .redeliver(WaitingDelivery(delegate: key, event: 9, attempts: 0, dueAt: 0, state: .retrying)))
         }
         bench.engine.receive(.erase([9], of: .default))

@@ -137,8 +137,8 @@ struct ShardTests {
         let again = WaitingDelivery(delegate: 1, event: 3, attempts: 0, dueAt: 0, state: .retrying, isReplay: true)
         let lane = DeliveryLoop.RestoredLane(delegate: WebhookDelegate(1), state: .init())
         bench.engine.receive(.take(Shards(of: 1), from: 1, [lane]))
-        bench.engine.receive(.redeliver(again))
-        bench.engine.receive(.drop(again.key))
+        bench.request(.redeliver(again))
+        bench.request(.drop(again.key))
         bench.turn()
         while !bench.reads.isEmpty {
             bench.answerReads()

@@ -260,7 +260,7 @@ struct TrimTests {
         let rows = (1...last).map {
             WaitingDelivery(delegate: 1, event: $0, attempts: 1, dueAt: 0, state: .retrying, isReplay: true)
         }
-        for row in rows { bench.engine.receive(.redeliver(row)) }
+        for row in rows { bench.request(.redeliver(row)) }
         _ = bench.checkpoint()
         let first = StoredRowsQuery.Part.events(LogPosition.min...3_000)
         #expect(lane.waiting.stored?.loading == first)
@@ -289,7 +289,7 @@ struct TrimTests {
     @Test("a delivery that was requested again while its event was removed is not shown any more")
     func removedMeanwhile() throws {
         let bench = try EngineBench(WebhookDelegate(1, start: 5), settled: 5, backlog: 5)
-        bench.engine.receive(
+        bench.request(
             .redeliver(
                 WaitingDelivery(delegate: 1, event: 2, attempts: 0, dueAt: 0, state: .retrying, isReplay: true)))
         _ = bench.checkpoint()

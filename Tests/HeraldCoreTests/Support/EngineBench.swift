@@ -97,6 +97,12 @@ final class EngineBench {
 
     func open(_ delegate: DelegateKey) -> [LogPosition] { open.filter { $0.delegate == delegate }.map(\.event) }
 
+    /// The loop receives requests of one transaction, and that it has all of them.
+    func request(_ messages: LoopMessage...) {
+        for message in messages { engine.receive(message) }
+        engine.receive(.known(change: .max))
+    }
+
     /// Ends the attempts that are open (of one delegate, or of one event only).
     @discardableResult
     func finish(_ delegate: DelegateKey? = nil, event: LogPosition? = nil, with outcome: CallbackOutcome = .success)
