@@ -2,7 +2,7 @@ package import HeraldModel
 
 /// Shared statements of pull delegates.
 package enum PullStatement: Int, CaseIterable, Sendable {
-    case lane, state, ended, countAll, set, replace, remove, rows, names, namesInRange, before, forget,
+    case lane, state, ended, countAll, set, replace, remove, rows, rowsInRange, names, namesInRange, before, forget,
         dropBehind, unannounced
 
     func text(_ dialect: SQLDialect) -> String {
@@ -36,11 +36,8 @@ package enum PullStatement: Int, CaseIterable, Sendable {
                 UPDATE leases SET id = ?2, created_at = ?3, expires_at = ?4, entries = ?5, first = ?6
                 WHERE delegate = ?1 AND id = ?7
                 """
-        case .rows:
-            return """
-                SELECT \(WaitingDelivery.columnsWithSubject) FROM waiting
-                WHERE delegate = ?1 AND state = 1 AND event \(Self.isListed(2, dialect)) ORDER BY event
-                """
+        case .rows: return Self.rows("event \(Self.isListed(2, dialect))")
+        case .rowsInRange: return Self.rows("event BETWEEN ?2 AND ?3")
         case .names:
             return "SELECT sequence, id, type, attributes FROM events WHERE sequence \(Self.isListed(1, dialect))"
         case .namesInRange: return "SELECT sequence, id, type, attributes FROM events WHERE sequence BETWEEN ?1 AND ?2"
@@ -52,6 +49,10 @@ package enum PullStatement: Int, CaseIterable, Sendable {
         case .remove: return "DELETE FROM leases WHERE delegate = ?1 AND id = ?2"
         case .unannounced: return "SELECT count FROM unannounced WHERE delegate = ?1"
         }
+    }
+
+    private static func rows(_ condition: String) -> String {
+        "SELECT \(WaitingDelivery.columnsWithSubject) FROM waiting WHERE delegate = ?1 AND \(condition) ORDER BY event"
     }
 
     /// Whether a number is in a list, which is a parameter: `list(_:)`.
@@ -194,17 +195,17 @@ extension SharedTransaction {
         return names.filter { wanted.contains($0.key) }
     }
 
-    package func retrying(
+    package func waiting(
         _ delegate: DelegateKey, _ events: [LogPosition]
     ) throws(StoreError) -> [WaitingDelivery] {
         if events.isEmpty { return [] }
-        if let run = Self.run(of: events) {
-            let rows = try retrying(delegate, in: run, limit: run.count)
-            if rows.isEmpty { return [] }
-            let wanted = Set(events)
-            return rows.filter { wanted.contains($0.event) }
+        guard let run = Self.run(of: events) else {
+            return try rows(.pull(.rows), [delegate, PullStatement.list(events)])
         }
-        return try rows(.pull(.rows), [delegate, PullStatement.list(events)])
+        let rows: [WaitingDelivery] = try rows(.pull(.rowsInRange), [delegate, run.lowerBound, run.upperBound])
+        if rows.isEmpty { return [] }
+        let wanted = Set(events)
+        return rows.filter { wanted.contains($0.event) }
     }
 
     package func retrying(

@@ -139,7 +139,8 @@ struct PullConformance {
                 #expect(names.allSatisfy { $1 == EventName(id: "e\($0)", type: "order.\($0)") })
                 let found = try transaction.retrying(1, events).map(\.event)
                 #expect(found == events.filter { $0 < 10 && $0 != 5 }.sorted())
-                #expect(try transaction.retrying(2, events).isEmpty)
+                #expect(try transaction.waiting(1, events).map(\.event) == events.filter { $0 < 10 }.sorted())
+                #expect(try transaction.waiting(2, events).isEmpty)
             }
         }
     }

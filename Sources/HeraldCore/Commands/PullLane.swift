@@ -82,9 +82,11 @@ struct PullLane {
     }
 
     /// The rows of a lease's events that wait for a retry.
-    /// - Parameter all: with those of events that had none when the lease began.
+    /// - Parameter all: with those, in any state, of events that had none when the lease began.
     private func rows(of lease: PullLease, all: Bool = false) throws(StoreError) -> [WaitingDelivery] {
-        try transaction.retrying(delegate.key, lease.entries.filter { all || $0.hasRow }.map(\.event))
+        let rows = try transaction.retrying(delegate.key, lease.entries.filter(\.hasRow).map(\.event))
+        if !all { return rows }
+        return try rows + transaction.waiting(delegate.key, lease.entries.filter { !$0.hasRow }.map(\.event))
     }
 
     /// Whether the rows of a proposal are as they were, and due. A new event must have no row.

@@ -8,7 +8,7 @@ struct PullSettlement {
     private let now: Int64
     /// The rows of the lease's events that wait for its end. A row that was cancelled ends with the lease.
     private let rows: [LogPosition: WaitingDelivery]
-    /// The events with a row that is not the lease's: a redelivery has written it, and it stays as it is.
+    /// The events with a row that is not the lease's: a redelivery has written it, and it stays as it is, also if it has ended.
     private let redelivered: Set<LogPosition>
     private(set) var checkpoint = Checkpoint()
     private(set) var acknowledged = 0
@@ -20,8 +20,8 @@ struct PullSettlement {
     private var statistics: DeliveryStatistics
 
     /// - Parameters:
-    ///   - rows: the rows of its events that wait for a retry. Without those of events that had none when the lease began, the
-    ///     lease may only be acknowledged as a whole.
+    ///   - rows: the rows of its events that wait for a retry, and all rows of events that had none when the lease began. Without
+    ///     the latter, the lease may only be acknowledged as a whole.
     ///   - now: milliseconds since 1970 UTC.
     init(_ lease: PullLease, of delegate: WebhookDelegate, rows: [WaitingDelivery], now: Int64) {
         self.lease = lease

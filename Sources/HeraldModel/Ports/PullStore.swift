@@ -81,14 +81,23 @@ package protocol PullTransaction: AnyObject {
     /// Replaces a lease of the same delegate, which exists, in its row.
     func set(_ lease: PullLease, replacing id: String) throws(StoreError)
     func removeLease(_ id: String, of delegate: DelegateKey) throws(StoreError)
-    /// The deliveries of a delegate that wait for a retry, of these events, ascending.
-    func retrying(_ delegate: DelegateKey, _ events: [LogPosition]) throws(StoreError) -> [WaitingDelivery]
+    /// The deliveries of a delegate with a row, in any state, of these events, ascending.
+    func waiting(_ delegate: DelegateKey, _ events: [LogPosition]) throws(StoreError) -> [WaitingDelivery]
     /// The deliveries of a delegate that wait for a retry, of the events in a range, ascending.
     func retrying(
         _ delegate: DelegateKey, in events: ClosedRange<LogPosition>, limit: Int
     ) throws(StoreError) -> [WaitingDelivery]
     /// The names of these events, without those that the log lacks.
     func names(of events: [LogPosition]) throws(StoreError) -> [LogPosition: EventName]
+}
+
+extension PullTransaction {
+    /// The deliveries of a delegate that wait for a retry, of these events, ascending.
+    package func retrying(
+        _ delegate: DelegateKey, _ events: [LogPosition]
+    ) throws(StoreError) -> [WaitingDelivery] {
+        try waiting(delegate, events).filter { $0.state == .retrying }
+    }
 }
 
 /// The lane of a pull delegate and its leases: what a step of a consumer reads first, in one statement.

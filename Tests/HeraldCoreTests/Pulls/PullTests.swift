@@ -319,6 +319,44 @@ struct PullTests {
         #expect(bench.store.memory.read { $0.waiting.isEmpty })
     }
 
+    @Test(
+        "an event whose redelivery has ended while it was leased is not handed out again, whatever the first consumer says of it",
+        arguments: ["is cancelled", "is cancelled in order", "is used up"],
+        ["fails", "returns", "releases", "expires"])
+    func redeliveryHasEnded(_ redelivery: String, _ ending: String) async throws {
+        let delegate = try await register(posting: 1) { settings in
+            settings.retrySchedule = redelivery == "is used up" ? [] : [10]
+            settings.ordering = redelivery == "is cancelled in order" ? .strict : .none
+        }
+        let first = try #require(try await pull(delegate).lease)
+        clock.advance(seconds: 1)
+        try await redeliver("e0", to: delegate)
+        if redelivery == "is used up" {
+            let settled = try await acknowledge(try await pull(delegate), of: delegate, failed: ["e0"])
+            #expect(settled?.exhausted == 1)
+        } else {
+            var query = DeliveryQuery([.retrying])
+            query.delegate = delegate.key
+            let result = await bench.hub.result(of: DeliveryWrite.self) {
+                DeliveryWrite(action: .cancel(query), completion: $0)
+            }
+            guard case .done(.count(1)) = result else { throw Unexpected("\(result)") }
+        }
+        let ended = bench.store.memory.read { $0.waiting }
+        #expect(ended.values.map(\.state) == [redelivery == "is used up" ? .exhausted : .dropped])
+        let failed = PullWrite.Failed(id: "e0", retryAfter: 0, isReturned: ending == "returns")
+        switch ending {
+        case "releases": _ = try await write(delegate, .release(lease: first.id))
+        case "expires": clock.advance(seconds: 60)
+        default: _ = try await write(delegate, .acknowledge(lease: first.id, failed: [failed]))
+        }
+        // An expired lease ends with a pull.
+        #expect(try await pull(delegate).lease == nil)
+        clock.advance(seconds: 20)
+        #expect(try await pull(delegate).lease == nil)
+        #expect(bench.store.memory.read { $0.waiting } == ended)
+    }
+
     @Test("a lease ends after twelve hours, however often it is extended")
     func longestLease() async throws {
         let delegate = try await register(posting: 1)

@@ -70,10 +70,10 @@ extension MemoryTransaction {
         return Array(rows.sorted { $0.event < $1.event }.prefix(limit))
     }
 
-    func retrying(_ delegate: DelegateKey, _ events: [LogPosition]) -> [WaitingDelivery] {
+    func waiting(_ delegate: DelegateKey, _ events: [LogPosition]) -> [WaitingDelivery] {
         let contents = preview()
         let rows = Set(events).compactMap { contents.waiting[DeliveryKey(delegate: delegate, event: $0)] }
-        return rows.filter { $0.state == .retrying }.sorted { $0.event < $1.event }
+        return rows.sorted { $0.event < $1.event }
     }
 
     func names(of events: [LogPosition]) -> [LogPosition: EventName] {
