@@ -206,7 +206,7 @@ struct RetentionPlannerTests {
         let readers = try ReaderPool(store: store, threads: 1, health: StorageHealth())
         let room = AttemptRoom()
         let task = RetentionTask(
-            Retention(), readers: readers, intake: try Intake(maxEvents: 9, maxBytes: 999),
+            Retention(), readers: readers, intake: Intake(maxEvents: 9, maxBytes: 999),
             committed: CommittedState(try store.recover()), attemptRoom: room, clock: .system, send: { _ in })
         room.measured(5_000, before: 0)
         task.runWhenDue(isResponsible: false)

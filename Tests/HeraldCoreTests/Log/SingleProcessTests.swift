@@ -27,7 +27,7 @@ struct SingleProcessTests {
         let recovery = try store.recover()
         let committed = CommittedState(recovery)
         writer = LogWriter(
-            store: store, intake: try Intake(), delegates: MulticastDelegate(), committed: committed,
+            store: store, intake: Intake(), delegates: MulticastDelegate(), committed: committed,
             ids: ULIDGenerator(), clock: ManualClock().clock,
             hooks: .init(
                 changed: { [known] in if case .known(let change) = $0 { known.record(change) } }, followed: { _ in },
