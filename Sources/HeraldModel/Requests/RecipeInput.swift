@@ -58,7 +58,8 @@ package enum RecipeInput {
                 FieldError(pointer, "must have at most \(Recipe.maxBytes) bytes with its preset, not \(bytes.count)"))
         }
         let merged = Recipe(stored: bytes)
-        let plan = RecipePlan(merged.parts, at: pointer, posted: Set(value.members.map(\.key)), &errors)
+        let changed = value.members.map(\.key).filter { members[$0] != old($0)?.bytes }
+        let plan = RecipePlan(merged.parts, at: pointer, changed: Set(changed), &errors)
         // The pointers count all signatures, so that each must be valid.
         if errors.count == count { errors += repeatedHeaders(plan) }
         if errors.count == count { recipe = members.isEmpty ? nil : merged }

@@ -57,14 +57,14 @@ package struct RecipePlan: Sendable {
     /// - Parameters:
     ///   - parts: the members of the recipe.
     ///   - pointer: where the recipe stands.
-    ///   - posted: the members whose conditions are refused if they are hardly meant; the others may be from the store.
+    ///   - changed: the members whose conditions are refused if they are hardly meant; the others are from the store.
     ///   - errors: all errors are appended.
     init(
-        _ parts: [(name: String, value: JSONValue)], at pointer: String, posted: Set<String> = [],
+        _ parts: [(name: String, value: JSONValue)], at pointer: String, changed: Set<String> = [],
         _ errors: inout [FieldError]
     ) {
         for (name, value) in parts {
-            read(name, value, "\(pointer)/\(name)", refusesMistakes: posted.contains(name), &errors)
+            read(name, value, "\(pointer)/\(name)", refusesMistakes: changed.contains(name), &errors)
         }
         if isForm {
             switch body {
