@@ -32,9 +32,11 @@ extension Command {
                         key.member("expires_at", ifPresent: call["expires-at"])
                         key.member("requests_per_second", ifPresent: limit)
                     }
-                    let session = try APIClient(call).send("GET", ["v1", "session"])
+                    // Only a request without a key can create the first one.
+                    let client = try APIClient(call)
+                    let session = try client.hasKey ? nil : client.send("GET", ["v1", "session"])
                     try Listing.show(call, "POST", ["v1", "keys"], body: body)
-                    if session.json["key_required"]?.bool == false {
+                    if session?.json["key_required"]?.bool == false {
                         Output.message(
                             "From now on every request needs a key, and webhooks on the machine of the server get events "
                                 + "only if `herald serve --allow-networks 127.0.0.0/8,::1/128` allows it.\n")
