@@ -320,7 +320,7 @@ extension Option {
     /// is not percent-encoded.
     private static func mayHoldPassword(_ address: String) -> Bool {
         guard let end = address.lastIndex(of: "@") else { return false }
-        guard let scheme = address[..<end].place(of: "://") else { return true }
+        guard let scheme = address[..<end].place(of: "://"), scheme.lowerBound > address.startIndex else { return true }
         return address[scheme.upperBound..<end].contains(":")
     }
 
