@@ -82,11 +82,13 @@ struct PullLane {
     }
 
     /// The rows of a lease's events that wait for a retry.
-    /// - Parameter all: with those, in any state, of events that had none when the lease began.
+    /// - Parameter all: with those of events that had none when the lease began, also if they have ended since.
     private func rows(of lease: PullLease, all: Bool = false) throws(StoreError) -> [WaitingDelivery] {
         let rows = try transaction.retrying(delegate.key, lease.entries.filter(\.hasRow).map(\.event))
         if !all { return rows }
-        return try rows + transaction.waiting(delegate.key, lease.entries.filter { !$0.hasRow }.map(\.event))
+        let others = try transaction.waiting(delegate.key, lease.entries.filter { !$0.hasRow }.map(\.event))
+        // An event that the delegate wants since may have an older row of a redelivery.
+        return rows + others.filter { $0.state == .retrying || $0.dueAt >= lease.createdAt }
     }
 
     /// Whether the rows of a proposal are as they were, and due. A new event must have no row.

@@ -82,6 +82,15 @@ struct PullTests {
         guard case .done(.count(count)) = result else { throw HubError.busy }
     }
 
+    private func cancel(_ delegate: WebhookDelegate) async throws {
+        var query = DeliveryQuery([.retrying])
+        query.delegate = delegate.key
+        let result = await bench.hub.result(of: DeliveryWrite.self) {
+            DeliveryWrite(action: .cancel(query), completion: $0)
+        }
+        guard case .done(.count(1)) = result else { throw Unexpected("\(result)") }
+    }
+
     private func ids(_ run: Pulls.Run) -> [String] { run.events.map(\.event.event.id) }
 
     @Test("events are handed out once, in runs, and nothing is left once they are acknowledged")
@@ -335,12 +344,7 @@ struct PullTests {
             let settled = try await acknowledge(try await pull(delegate), of: delegate, failed: ["e0"])
             #expect(settled?.exhausted == 1)
         } else {
-            var query = DeliveryQuery([.retrying])
-            query.delegate = delegate.key
-            let result = await bench.hub.result(of: DeliveryWrite.self) {
-                DeliveryWrite(action: .cancel(query), completion: $0)
-            }
-            guard case .done(.count(1)) = result else { throw Unexpected("\(result)") }
+            try await cancel(delegate)
         }
         let ended = bench.store.memory.read { $0.waiting }
         #expect(ended.values.map(\.state) == [redelivery == "is used up" ? .exhausted : .dropped])
@@ -355,6 +359,23 @@ struct PullTests {
         clock.advance(seconds: 20)
         #expect(try await pull(delegate).lease == nil)
         #expect(bench.store.memory.read { $0.waiting } == ended)
+    }
+
+    @Test("an event that the delegate wants after its redelivery was cancelled is handed out until it is acknowledged")
+    func wantedLater() async throws {
+        let delegate = try await register { $0.events = [.exact("order.paid")] }
+        try await post(1, type: "order.made")
+        try await redeliver("e0", to: delegate)
+        try await cancel(delegate)
+        _ = await bench.change(
+            .update(id: delegate.id, ifVersion: nil) { state, _ throws(FieldErrors) in
+                state.settings.events = [.exact("order.made")]
+            })
+        clock.advance(seconds: 1)
+        let first = try await pull(delegate)
+        #expect(ids(first) == ["e0"])
+        _ = try await write(delegate, .release(lease: try #require(first.lease).id))
+        #expect(ids(try await pull(delegate)) == ["e0"])
     }
 
     @Test("a lease ends after twelve hours, however often it is extended")
