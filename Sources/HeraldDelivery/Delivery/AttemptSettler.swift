@@ -45,10 +45,7 @@ final class AttemptSettler: LoopPart {
         }
         keeper.count(change)
         write(settlement, callback, origin)
-        if case .delivered = settlement, let again, lane.rows[callback.sequence] == nil, !starter.hasOpen(callback.key)
-        {
-            redeliver(callback, again)
-        }
+        if case .delivered = settlement, let again, lane.rows[callback.sequence] == nil { redeliver(callback, again) }
         starter.endReplays(lane)
         // A lane whose deliveries have ended would get a position in the log again.
         if !isOutdated, !lane.isGone { react(to: change, outcome, lane) }

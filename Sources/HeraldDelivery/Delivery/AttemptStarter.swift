@@ -121,7 +121,7 @@ final class AttemptStarter: LoopPart {
 
     /// Notes a request in the open attempts of a delivery.
     func note(_ request: OpenCallback.Request, _ key: DeliveryKey) { callbacks.note(request, key) }
-    func hasOpen(_ key: DeliveryKey) -> Bool { !callbacks.tokens(of: key).isEmpty }
+    func hasOpenRetry(_ key: DeliveryKey) -> Bool { callbacks.hasRetry(key) }
 
     // MARK: Aborting
 

@@ -51,6 +51,10 @@ extension [OpenCallback?] {
         indices.filter { self[$0]?.sequence == key.event && self[$0]?.lane.key == key.delegate }
     }
 
+    func hasRetry(_ key: DeliveryKey) -> Bool {
+        tokens(of: key).contains { if case .delivery(.retry)? = self[$0]?.purpose { true } else { false } }
+    }
+
     mutating func note(_ request: OpenCallback.Request, _ key: DeliveryKey) {
         for token in tokens(of: key) { self[token]?.requested = request }
     }

@@ -152,21 +152,23 @@ struct WaitingDeliveries {
     mutating func written(_ event: LogPosition, dueAt time: Int64) { rows[event]?.dueAt = time }
 
     /// Adds a row from before a restart, or one made on request.
+    /// - Parameter isOpen: whether a retry is open whose row was dropped.
     /// - Returns: the plan for its next attempt; `nil` if it is queued behind another one about its subject, is under way, or
     ///   is loaded with its queue.
-    mutating func take(_ delivery: WaitingDelivery) -> Retry? {
+    mutating func take(_ delivery: WaitingDelivery, isOpen: Bool = false) -> Retry? {
         let event = delivery.event
         let known = rows[event]
-        if known == nil, isInStoredQueue(delivery) { return nil }
+        let isOpen = known?.isOpen ?? isOpen
+        if known == nil, !isOpen, isInStoredQueue(delivery) { return nil }
         let blocked = stored?.currents.removeValue(forKey: event)
         rows[event] = Row(
             attempts: delivery.attempts, uncounted: delivery.uncounted, turn: known?.turn ?? 0,
             isReplay: delivery.isReplay, isNamed: delivery.isNamed,
-            isFirst: known?.isFirst ?? false || !delivery.isReplay || delivery.isFirst, isOpen: known?.isOpen ?? false,
+            isFirst: known?.isFirst ?? false || !delivery.isReplay || delivery.isFirst, isOpen: isOpen,
             subject: delivery.subject ?? known?.subject ?? blocked, dueAt: delivery.dueAt,
             isQueued: known?.isQueued ?? false)
         stored?.unread.remove(event)
-        if known?.isOpen == true || known?.isQueued == true { return nil }
+        if isOpen || known?.isQueued == true { return nil }
         if ordering == .subject, !isReordering, known == nil, blocked == nil, let subject = delivery.subject {
             guard enter(subject, event) else { return nil }
         }
