@@ -9,24 +9,14 @@ struct NodeSimulationTests {
     /// Processes come, die, sleep and lose their sessions at random, while events are published and receivers fail.
     @Test("with all faults of nodes, each event arrives, first in order where the delegate requires it")
     func seeds() async {
-        let failures: [String] = await inBackground {
-            var failures: [String] = []
-            var (histories, happenings, events) = (0, 0, 0)
-            for seed in Self.seeds where failures.count < 5 {
-                do {
-                    let simulation = NodeSimulation(seed: seed)
-                    try simulation.run(steps: Self.steps)
-                    histories += 1
-                    happenings += simulation.history.count
-                    events += simulation.events
-                } catch {
-                    failures.append("\(error)")
-                }
-            }
-            // script/crash-test reads this.
-            print("\(histories) histories of nodes: \(happenings) joins, ends and faults, \(events) events")
-            return failures
+        let (sums, errors) = await runHistories(Self.seeds) { seed in
+            let simulation = NodeSimulation(seed: seed)
+            try simulation.run(steps: Self.steps)
+            return [simulation.history.count, simulation.events]
         }
-        for failure in failures { Issue.record("\(failure)") }
+        for error in errors { Issue.record("\(error)") }
+        guard sums.count == 3 else { return }
+        // script/crash-test reads this.
+        print("\(sums[0]) histories of nodes: \(sums[1]) joins, ends and faults, \(sums[2]) events")
     }
 }

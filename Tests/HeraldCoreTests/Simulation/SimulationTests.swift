@@ -8,25 +8,15 @@ struct SimulationTests {
 
     @Test("nothing is ever lost, and only deliveries in flight are repeated")
     func seeds() async throws {
-        let failures: [String] = await inBackground {
-            var failures: [String] = []
-            var (histories, starts, crashes) = (0, 0, 0)
-            for seed in Self.seeds where failures.count < 5 {
-                do {
-                    let simulation = try Simulation(seed: seed)
-                    try simulation.run(steps: Self.steps)
-                    if Self.seeds.count == 1 { print(simulation.summary) }
-                    histories += 1
-                    starts += simulation.starts
-                    crashes += simulation.crashes
-                } catch {
-                    failures.append("\(error)")
-                }
-            }
-            // script/crash-test reads this.
-            print("\(histories) histories of \(Self.steps) steps: \(starts) deliveries started, \(crashes) crashes")
-            return failures
+        let (sums, errors) = await runHistories(Self.seeds) { seed in
+            let simulation = try Simulation(seed: seed)
+            try simulation.run(steps: Self.steps)
+            if Self.seeds.count == 1 { print(simulation.summary) }
+            return [simulation.starts, simulation.crashes]
         }
-        for failure in failures { Issue.record("\(failure)") }
+        for error in errors { Issue.record("\(error)") }
+        guard sums.count == 3 else { return }
+        // script/crash-test reads this.
+        print("\(sums[0]) histories of \(Self.steps) steps: \(sums[1]) deliveries started, \(sums[2]) crashes")
     }
 }
