@@ -269,7 +269,7 @@ package final class Pulls: EventDelegate, PullObserver {
                 pull, .success(Run(lease: lease, events: events, hasMore: found.hasMore, ordering: ordering)))
         case .done(.isFull(let end)):
             wait(
-                pull, delegate, since: found.head, until: min(end, hub.clock.wall() + Self.interval))
+                pull, delegate, since: .max, until: min(end, hub.clock.wall() + Self.interval))
         case .done(.moved(let lane, let hasEnded)):
             let proposal = found.proposal
             again(
@@ -315,15 +315,18 @@ package final class Pulls: EventDelegate, PullObserver {
         found.nextDue.map { hub.canCatchUp ? min($0, hub.clock.wall() + Self.interval) : $0 }
     }
 
-    /// Lets a pull wait that has found nothing, and those behind it, which would find nothing either.
-    /// - Parameter head: the end of the log when the search began.
+    /// Lets a pull wait that has found nothing. Those behind it wait too if nothing has come since its search.
+    /// - Parameter head: the end of the log when the search began; `.max` if no later event could be handed out.
     private func wait(_ pull: Pull, _ delegate: WebhookDelegate, since head: LogPosition, until due: Int64?) {
         let now = hub.clock.monotonic()
         let (pulls, timer, isWoken) = state.withLock { state -> ([Pull], Int64?, Bool) in
             guard var line = state.lines[pull.key] else { return ([pull], nil, false) }
-            // One that acknowledges a lease does that first.
-            let pulls = [pull] + line.queue.filter { $0.acknowledges == nil }
-            line.queue.removeAll { $0.acknowledges == nil }
+            var pulls = [pull]
+            if hub.head <= head, !line.isWoken {
+                // One that acknowledges a lease does that first.
+                pulls += line.queue.filter { $0.acknowledges == nil }
+                line.queue.removeAll { $0.acknowledges == nil }
+            }
             let patient = pulls.count { $0.deadline > now }
             count.add(patient, ordering: .sequentiallyConsistent)
             line.waiting += patient

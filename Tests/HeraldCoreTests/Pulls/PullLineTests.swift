@@ -1,4 +1,7 @@
+import Glibc
+import HeraldRuntime
 import HeraldTestSupport
+import Synchronization
 import Testing
 
 @testable import HeraldCore
@@ -81,6 +84,51 @@ struct PullLineTests {
                     completion: { continuation.resume(with: $0) }))
         }
         #expect(run.lease == nil)
+        await bench.stop()
+    }
+
+    /// A clock whose next reading by a certain thread waits until it is opened.
+    private final class HeldClock: Sendable {
+        let isReached = Flag()
+        private let isOpen = Flag()
+        private let thread = Atomic<UInt>(0)
+
+        var clock: Clock {
+            Clock(
+                monotonic: { [self] in
+                    let current = UInt(pthread_self())
+                    if thread.compareExchange(expected: current, desired: 0, ordering: .relaxed).exchanged {
+                        isReached.set()
+                        try? blockUntil("the test opens the clock") { [isOpen] in isOpen.isSet }
+                    }
+                    return Clock.system.monotonic()
+                }, wall: Clock.system.wall)
+        }
+
+        func holdThisThread() { thread.store(UInt(pthread_self()), ordering: .relaxed) }
+        func open() { isOpen.set() }
+    }
+
+    @Test("a pull that comes after an event gets it, also behind one whose search began before the event")
+    func behind() async throws {
+        let held = HeldClock()
+        defer { held.open() }
+        var configuration = Hub.Configuration()
+        configuration.readers = 1
+        let bench = try HubBench(configuration: configuration, clock: held.clock)
+        let pulls = Pulls(hub: bench.hub)
+        bench.hub.addDelegate(pulls, description: "pulls")
+        let delegate = try #require(await bench.register("") { $0.kind = .pull })
+        // The first pull reads the clock when its search has found nothing.
+        #expect(bench.hub.read(app: .default) { _ in held.holdThisThread() })
+        pulls.pull(.init(delegateID: delegate.id, limit: 1, seconds: 600) { _ in })
+        try await eventually("the first pull has searched") { held.isReached.isSet }
+        _ = try await bench.post("order.paid", id: "e0")
+        let run: Pulls.Run = try await withCheckedThrowingContinuation { continuation in
+            pulls.pull(.init(delegateID: delegate.id, limit: 1, seconds: 0) { continuation.resume(with: $0) })
+            held.open()
+        }
+        #expect(run.events.map(\.event.event.id) == ["e0"])
         await bench.stop()
     }
 }
