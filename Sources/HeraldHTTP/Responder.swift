@@ -24,6 +24,9 @@ package final class Responder: Sendable {
         }
     }
 
+    /// Whether there is a response already, so that another one is not sent.
+    package var hasResponded: Bool { isUsed.load(ordering: .relaxed) }
+
     /// Sends the response; never blocks. Only the first call counts. Does nothing if the connection is closed.
     package func send(_ response: Response) {
         if isUsed.exchange(true, ordering: .relaxed) { return }

@@ -49,8 +49,10 @@ struct PullEndpoints: Sendable {
                 }
             ) { result in
                 defer { withExtendedLifetime((wait, silence)) {} }
-                // The key may have been revoked since the request.
-                guard access.isValid(call.principal) else { return call.send(.unauthorized) }
+                // The key may have been revoked since the request, and a deadline may have sent a response.
+                guard access.isValid(call.principal), !call.responder.hasResponded else {
+                    return giveBack(result, delegate, call)
+                }
                 switch result {
                 // With `ack`, the response says that the lease has ended.
                 case .success(let run) where isCrowded && run.lease == nil && lease == nil && !run.hasMore:
@@ -60,6 +62,18 @@ struct PullEndpoints: Sendable {
                 case .failure(.hub(let error)): call.send(Problem(error))
                 }
             })
+    }
+
+    /// Releases the lease of a pull whose response has no events, and then responds. Otherwise, the lease would hold them back.
+    private func giveBack(
+        _ result: Result<Pulls.Run, Pulls.Failure>, _ delegate: WebhookDelegate, _ call: Call
+    ) {
+        let respond = { @Sendable in if !call.responder.hasResponded { call.send(.unauthorized) } }
+        guard case .success(let run) = result, let lease = run.lease else { return respond() }
+        let write = PullWrite(app: call.app, delegateID: delegate.id, action: .release(lease: lease.id)) { _ in
+            respond()
+        }
+        hub.submit(write, WriteTicket())
     }
 
     private func send(_ run: Pulls.Run, _ delegate: WebhookDelegate, _ call: Call) {
