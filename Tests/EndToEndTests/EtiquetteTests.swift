@@ -67,6 +67,15 @@ struct EtiquetteTests {
         _ = try await herald.deliveries(of: event, "dropped")
         let shown = try await herald.get("/v1/delegates/\(id)") { $0.string("status") == "gone" }
         #expect(shown.string("status_reason")?.contains("410") == true)
+        let requests: [(String, String?)] = [
+            ("/v1/events/\(event)/redeliver", #"{"delegate": "\#(id)"}"#),
+            ("/v1/deliveries/redeliver?delegate=\(id)", nil),
+            ("/v1/delegates/\(id)/replay", #"{"from": "earliest"}"#),
+        ]
+        for (path, body) in requests {
+            let refused = try await herald.send("POST", path, body)
+            #expect(refused.status == 409 && refused.problem == "delegate-gone", "\(path): \(refused.text)")
+        }
         let told = await watcher.requests(1)
         #expect(told.first.map { String(decoding: $0.body, as: UTF8.self) }?.contains(id) == true)
         let later = try await herald.publish()

@@ -116,7 +116,7 @@ extension Webhooks {
     ///   - eventID: the id of the event.
     ///   - id: the webhook; `nil` for all that got the event.
     /// - Returns: the number of deliveries.
-    /// - Throws: `HubError.notFound`, `.eventDamaged`, or that the hub can't write.
+    /// - Throws: `HubError.notFound`, `.delegateGone`, `.eventDamaged`, or that the hub can't write.
     @discardableResult
     public func redeliver(event eventID: String, to id: Webhook.ID? = nil) async throws(HubError) -> Int {
         let outcome = try await hub.manage(.redeliverEvent(id: eventID, delegateID: id))
@@ -136,7 +136,7 @@ extension Webhooks {
     ///   - limit: the maximum number of deliveries of this call, 1 to 10,000.
     ///   - cursor: continues behind an earlier call.
     ///   - isDryRun: only counts them.
-    /// - Throws: `HubError.invalid`, `.notFound`, or that the hub can't write.
+    /// - Throws: `HubError.invalid`, `.notFound`, `.delegateGone`, or that the hub can't write.
     @discardableResult
     public func redeliverAll(
         in state: DeliveryState? = nil, to id: Webhook.ID? = nil, event eventID: String? = nil, since: Date? = nil,
@@ -223,7 +223,7 @@ extension Webhooks {
     ///   - until: the last event.
     ///   - onlyFailed: only those whose delivery has ended without success.
     ///   - isDryRun: only counts them.
-    /// - Throws: `HubError.invalid`, `.notFound`, `.tooMany`, or that the hub can't write.
+    /// - Throws: `HubError.invalid`, `.notFound`, `.delegateGone`, `.tooMany`, or that the hub can't write.
     @discardableResult
     public func replay(
         _ id: Webhook.ID, from: EventPoint, until: EventPoint = .now, onlyFailed: Bool = false, isDryRun: Bool = false

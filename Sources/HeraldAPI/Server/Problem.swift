@@ -327,7 +327,7 @@ extension Problem {
                 detail:
                     "The events of this app may take \(limit) bytes, and would take more. Nothing was published. There is "
                     + "room again when the oldest have left the log, or when its max_stored_bytes is raised.")
-        case .alreadyPublished, .leaseEnded, .delegatePaused, .wrongKind:
+        case .alreadyPublished, .leaseEnded, .delegatePaused, .delegateGone, .wrongKind:
             self.init(error.problem, status: 409, detail: error.description)
         case .store(let error): self.init(error)
         }

@@ -120,6 +120,10 @@ extension DeliveryWrite: RequestCommand {
     ) throws(StoreError) -> Outcome {
         let now = context.clock.wall()
         let registry = context.committed.registry
+        // What it begins would end at once.
+        if steps == 0, let delegate = namedDelegate(registry), delegate.status == .gone {
+            return .failed(.delegateGone(id: delegate.id))
+        }
         switch action {
         case .redeliver(let query):
             let page = try transaction.search(step(of: query))
@@ -178,6 +182,16 @@ extension DeliveryWrite: RequestCommand {
             if key.isEmpty || erasure.authStatuses > 0 { plan.effects.append(.erasedStatuses(app)) }
             return .erased(erasure)
         case .erasePending(let subject): return .erased(try erasePending(subject, context, transaction, &plan))
+        }
+    }
+
+    /// The delegate that is to get events again; `nil` if the request names none.
+    private func namedDelegate(_ registry: Registry) -> WebhookDelegate? {
+        switch action {
+        case .redeliver(let query): query.delegate.flatMap { registry.delegate(key: $0) }
+        case .redeliverEvent(id: _, delegateID: let id?), .replay(delegateID: let id, after: _, until: _):
+            registry.delegate(app, id: id)
+        case .redeliverEvent, .cancel, .endReplay, .erase, .eraseSubject, .erasePending: nil
         }
     }
 

@@ -42,6 +42,8 @@ public enum HubError: Error, Sendable, CustomStringConvertible {
     case leaseEnded(id: String)
     /// The delegate `id` is paused.
     case delegatePaused(id: String)
+    /// The receiver of the webhook `id` responded with 410: it gets nothing until it is resumed.
+    case delegateGone(id: String)
     /// The delegate is of a kind that has no such action: which one.
     case wrongKind(String)
     /// The store failed, or can't be opened.
@@ -93,6 +95,7 @@ public enum HubError: Error, Sendable, CustomStringConvertible {
         case .alreadyPublished: .alreadyPublished
         case .leaseEnded: .leaseEnded
         case .delegatePaused: .delegatePaused
+        case .delegateGone: .delegateGone
         case .wrongKind: .wrongKind
         case .store(let error): error.problem
         }
@@ -134,6 +137,8 @@ public enum HubError: Error, Sendable, CustomStringConvertible {
         case .leaseEnded(let id):
             "The lease \(id) has ended. Its events that were not acknowledged are handed out again. Pull the next ones."
         case .delegatePaused(let id): "The delegate \(id) is paused. Its events are kept until it is resumed."
+        case .delegateGone(let id):
+            "The receiver of the delegate \(id) responded with 410, so nothing is sent to it. Resume the delegate first."
         case .wrongKind(let why): why
         case .store(let error): error.description
         }

@@ -41,6 +41,8 @@ package enum ProblemName: String, Hashable, Sendable, CaseIterable {
     case leaseEnded = "lease-ended"
     /// Nothing is handed out while the delegate is paused.
     case delegatePaused = "delegate-paused"
+    /// Nothing is sent again to a webhook that is gone.
+    case delegateGone = "delegate-gone"
     /// A delegate of this kind has no such action.
     case wrongKind = "wrong-kind"
     /// The disk is full; may succeed later.
@@ -71,6 +73,7 @@ package enum ProblemName: String, Hashable, Sendable, CaseIterable {
         case .alreadyPublished: "The event was published"
         case .leaseEnded: "The lease has ended"
         case .delegatePaused: "The delegate is paused"
+        case .delegateGone: "The delegate is gone"
         case .wrongKind: "The delegate is of another kind"
         case .storageFull: "The disk is full"
         case .storageUnavailable: "The store is not available"

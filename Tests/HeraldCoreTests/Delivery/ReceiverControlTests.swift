@@ -154,17 +154,30 @@ struct ReceiverControlTests {
         #expect(!world.rows(key).contains { $0.state == .retrying })
     }
 
-    @Test("redeliveries to a gone delegate are dropped, and its replays end")
+    @Test("nothing is sent again to a gone delegate until it is resumed, and a request that names it is refused")
     func goneAndAskedAgain() throws {
         let (world, key) = try World.registered()
         world.answer = { _ in Self.gone }
         world.publishAndSettle()
-        let id = try #require(world.delegate(key)?.id)
-        world.manage(.redeliverEvent(id: "e1", delegateID: nil))
-        world.manageAndSettle(.replay(delegateID: id, after: 0, until: nil))
+        let delegate = try #require(world.delegate(key))
+        let named: [DeliveryWrite.Action] = [
+            .redeliverEvent(id: "e1", delegateID: delegate.id),
+            .redeliver(DeliveryQuery([.dropped], to: delegate)),
+            .replay(delegateID: delegate.id, after: 0, until: nil),
+        ]
+        for action in named {
+            #expect(world.manage(action)?.error?.problem == .delegateGone, "\(action)")
+            world.settle()
+        }
+        world.manageAndSettle(.redeliverEvent(id: "e1", delegateID: nil))
         #expect(world.arrivals(key) == ["e1"])
         #expect(world.rows(key).map(\.state) == [.dropped])
         #expect(world.contents.replays.isEmpty)
+        world.resume(key)
+        world.answer = { _ in .success }
+        for action in named { world.manageAndSettle(action) }
+        #expect(world.arrivals(key).count >= 2)
+        #expect(world.rows(key).isEmpty)
     }
 
     @Test(
