@@ -41,7 +41,7 @@ package enum ProblemName: String, Hashable, Sendable, CaseIterable {
     case leaseEnded = "lease-ended"
     /// Nothing is handed out while the delegate is paused.
     case delegatePaused = "delegate-paused"
-    /// Nothing is sent again to a webhook that is gone.
+    /// Nothing is sent again to a webhook whose receiver responded with 410.
     case delegateGone = "delegate-gone"
     /// A delegate of this kind has no such action.
     case wrongKind = "wrong-kind"
@@ -73,7 +73,7 @@ package enum ProblemName: String, Hashable, Sendable, CaseIterable {
         case .alreadyPublished: "The event was published"
         case .leaseEnded: "The lease has ended"
         case .delegatePaused: "The delegate is paused"
-        case .delegateGone: "The delegate is gone"
+        case .delegateGone: "The receiver responded with 410"
         case .wrongKind: "The delegate is of another kind"
         case .storageFull: "The disk is full"
         case .storageUnavailable: "The store is not available"

@@ -154,7 +154,7 @@ struct ReceiverControlTests {
         #expect(!world.rows(key).contains { $0.state == .retrying })
     }
 
-    @Test("nothing is sent again to a gone delegate until it is resumed, and a request that names it is refused")
+    @Test("after a 410 nothing is sent again until the delegate is resumed, and a request that names it is refused")
     func goneAndAskedAgain() throws {
         let (world, key) = try World.registered()
         world.answer = { _ in Self.gone }
