@@ -24,13 +24,14 @@ package final class Responder: Sendable {
         }
     }
 
-    /// Whether there is a response already, so that another one is not sent.
-    package var hasResponded: Bool { isUsed.load(ordering: .relaxed) }
-
     /// Sends the response; never blocks. Only the first call counts. Does nothing if the connection is closed.
-    package func send(_ response: Response) {
-        if isUsed.exchange(true, ordering: .relaxed) { return }
+    package func send(_ response: Response) { _ = sendFirst(response) }
+
+    /// - Returns: `false` if there was a response already, so that this one is not sent.
+    package func sendFirst(_ response: Response) -> Bool {
+        if isUsed.exchange(true, ordering: .relaxed) { return false }
         connection.loop.answer(connection, request, response)
+        return true
     }
 
     /// Reports whether the client still waits for the response.

@@ -49,9 +49,11 @@ struct PullEndpoints: Sendable {
                 }
             ) { result in
                 defer { withExtendedLifetime((wait, silence)) {} }
-                // The key may have been revoked since the request, and a deadline may have sent a response.
-                guard access.isValid(call.principal), !call.responder.hasResponded else {
-                    return giveBack(result, delegate, call)
+                // The key may have been revoked since the request.
+                guard access.isValid(call.principal) else {
+                    return release(try? result.get().lease, delegate, call) {
+                        withExtendedLifetime(silence) { call.send(.unauthorized) }
+                    }
                 }
                 switch result {
                 // With `ack`, the response says that the lease has ended.
@@ -64,15 +66,13 @@ struct PullEndpoints: Sendable {
             })
     }
 
-    /// Releases the lease of a pull whose response has no events, and then responds. Otherwise, the lease would hold them back.
-    private func giveBack(
-        _ result: Result<Pulls.Run, Pulls.Failure>, _ delegate: WebhookDelegate, _ call: Call
+    /// Releases the lease of a pull whose response has no events: it would hold them back until its end.
+    /// - Parameter then: called afterwards, also if the release failed.
+    private func release(
+        _ lease: PullLease?, _ delegate: WebhookDelegate, _ call: Call, then: @escaping @Sendable () -> Void = {}
     ) {
-        let respond = { @Sendable in if !call.responder.hasResponded { call.send(.unauthorized) } }
-        guard case .success(let run) = result, let lease = run.lease else { return respond() }
-        let write = PullWrite(app: call.app, delegateID: delegate.id, action: .release(lease: lease.id)) { _ in
-            respond()
-        }
+        guard let lease else { return then() }
+        let write = PullWrite(app: call.app, delegateID: delegate.id, action: .release(lease: lease.id)) { _ in then() }
         hub.submit(write, WriteTicket())
     }
 
@@ -89,7 +89,9 @@ struct PullEndpoints: Sendable {
             $0.member("more", run.hasMore)
             $0.member("ordering", (run.ordering ?? delegate.settings.ordering).rawValue)
         }
-        call.send([], json)
+        let response = Response(status: 200, headers: [.init("Content-Type", "application/json")], body: json)
+        // A deadline may have sent a response.
+        if !call.responder.sendFirst(call.completed(response)) { release(run.lease, delegate, call) }
     }
 
     // MARK: Settling
