@@ -33,14 +33,15 @@ def run(count, seed, outcome):
     if not outcome.is_full:
         return
     end = first + count // STEPS_FOR_NODES
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        def parts(suite, variable, said):
+    # A process of node histories uses all cores.
+    with concurrent.futures.ThreadPoolExecutor(1) as one, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as many:
+        def parts(pool, suite, variable, said):
             return [
                 pool.submit(tests, [*command, suite], variable, start, min(PART, end - start), said)
                 for start in range(first, end, PART)]
 
-        nodes = parts(r"\.NodeSimulationTests", "HERALD_NODE_SEEDS", NODES)
-        pulls = parts(r"\.PullHistoryTests", "HERALD_PULL_SEEDS", PULLS)
+        nodes = parts(one, r"\.NodeSimulationTests", "HERALD_NODE_SEEDS", NODES)
+        pulls = parts(many, r"\.PullHistoryTests", "HERALD_PULL_SEEDS", PULLS)
         for part in nodes:
             histories, faults, events = part.result()
             outcome.counts.update({"node histories": histories, "faults of nodes": faults, "events at nodes": events})
