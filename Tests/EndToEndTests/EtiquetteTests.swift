@@ -70,6 +70,8 @@ struct EtiquetteTests {
         let requests: [(String, String?)] = [
             ("/v1/events/\(event)/redeliver", #"{"delegate": "\#(id)"}"#),
             ("/v1/deliveries/redeliver?delegate=\(id)", nil),
+            ("/v1/deliveries/redeliver?delegate=\(id)&dry_run=true", nil),
+            ("/v1/delegates/\(id)/replay?dry_run=true", #"{"from": "earliest"}"#),
             ("/v1/delegates/\(id)/replay", #"{"from": "earliest"}"#),
         ]
         for (path, body) in requests {

@@ -187,6 +187,7 @@ extension Webhooks {
             query.limit = limit
             return (query, counted)
         }
+        try hub.check(action(query), of: .default)
         if let counted {
             return Webhook.Changes(
                 deliveries: counted.count, next: counted.next.map { ListCursor($0, in: selection.state) })

@@ -90,6 +90,7 @@ struct DeliveryEndpoints: Sendable {
         let idempotency: Idempotency<DeliveryWrite.Outcome>? = try call.idempotency(answer)
         try call.answer(from: hub) { reader in
             var wanted = try filter.query(standard, reader)
+            try hub.check(action(wanted), of: call.app)
             if isDryRun {
                 let (count, next) = try filter.count(wanted, before: before, reader)
                 let cursor = next.map { call.sealed($0, in: filter.state) }

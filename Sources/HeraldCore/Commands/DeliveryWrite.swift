@@ -120,10 +120,7 @@ extension DeliveryWrite: RequestCommand {
     ) throws(StoreError) -> Outcome {
         let now = context.clock.wall()
         let registry = context.committed.registry
-        // What it begins would end at once.
-        if steps == 0, let delegate = namedDelegate(registry), delegate.status == .gone {
-            return .failed(.delegateGone(id: delegate.id))
-        }
+        if steps == 0, let refusal = action.refusal(app, registry) { return .failed(refusal) }
         switch action {
         case .redeliver(let query):
             let page = try transaction.search(step(of: query))
@@ -182,16 +179,6 @@ extension DeliveryWrite: RequestCommand {
             if key.isEmpty || erasure.authStatuses > 0 { plan.effects.append(.erasedStatuses(app)) }
             return .erased(erasure)
         case .erasePending(let subject): return .erased(try erasePending(subject, context, transaction, &plan))
-        }
-    }
-
-    /// The delegate that is to get events again; `nil` if the request names none.
-    private func namedDelegate(_ registry: Registry) -> WebhookDelegate? {
-        switch action {
-        case .redeliver(let query): query.delegate.flatMap { registry.delegate(key: $0) }
-        case .redeliverEvent(id: _, delegateID: let id?), .replay(delegateID: let id, after: _, until: _):
-            registry.delegate(app, id: id)
-        case .redeliverEvent, .cancel, .endReplay, .erase, .eraseSubject, .erasePending: nil
         }
     }
 
@@ -315,5 +302,20 @@ extension DeliveryWrite: RequestCommand {
         next.steps += 1
         next.changed = count
         return next
+    }
+}
+
+extension DeliveryWrite.Action {
+    /// Why the action is refused; `nil` if it is not. A delegate that it names would get nothing after a 410.
+    func refusal(_ app: AppKey, _ registry: Registry) -> HubError? {
+        let delegate: WebhookDelegate? =
+            switch self {
+            case .redeliver(let query): query.delegate.flatMap { registry.delegate(key: $0) }
+            case .redeliverEvent(id: _, delegateID: let id?), .replay(delegateID: let id, after: _, until: _):
+                registry.delegate(app, id: id)
+            case .redeliverEvent, .cancel, .endReplay, .erase, .eraseSubject, .erasePending: nil
+            }
+        guard let delegate, delegate.status == .gone else { return nil }
+        return .delegateGone(id: delegate.id)
     }
 }

@@ -32,6 +32,11 @@ extension Hub {
         return delegate
     }
 
+    /// Checks an action before its dry run: it is refused as the action itself.
+    package func check(_ action: DeliveryWrite.Action, of app: AppKey) throws(HubError) {
+        if let refusal = action.refusal(app, committed.registry) { throw refusal }
+    }
+
     /// A webhook that may be called with a test event: before its owner has agreed, an address gets only the handshake or
     /// the challenge.
     package func testableWebhook(_ id: String, of app: AppKey) throws(HubError) -> WebhookDelegate {

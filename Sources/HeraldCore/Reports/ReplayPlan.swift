@@ -31,6 +31,7 @@ package struct ReplayPlan: Sendable {
     package func action(
         for delegate: WebhookDelegate, _ hub: Hub, _ reader: any StoreReader
     ) throws -> (action: DeliveryWrite.Action?, backlog: Backlog) {
+        try hub.check(.replay(delegateID: delegate.id, after: 0, until: nil), of: delegate.app)
         let head = hub.head
         let first = try from.first(in: reader, app: delegate.app, head: head, pointer: "/from")
         let last = try until.last(in: reader, app: delegate.app, head: head, pointer: "/until")

@@ -138,7 +138,7 @@ public enum HubError: Error, Sendable, CustomStringConvertible {
             "The lease \(id) has ended. Its events that were not acknowledged are handed out again. Pull the next ones."
         case .delegatePaused(let id): "The delegate \(id) is paused. Its events are kept until it is resumed."
         case .delegateGone(let id):
-            "The receiver of the delegate \(id) responded with 410, so nothing is sent to it. Resume the delegate first."
+            "The receiver of the delegate \(id) responded with 410. Resume the delegate first."
         case .wrongKind(let why): why
         case .store(let error): error.description
         }

@@ -106,8 +106,8 @@ export function drawer(id, changed, signal) {
       numbers && may("manage") && h("div.actions",
         delegate.flow && button("test", "Test", test), isTold && button("pause", "Pause", () => act(api.pause, "Paused. Events are kept and delivered after you resume.")),
         isHeld && button("resume", delegate.status === "failing" ? "Probe now" : "Resume", () => act(api.resume, "Resumed.")),
-        delegate.flow && button("replay", "Replay", () => past.open()),
-        numbers.pending.exhausted > 0 && button("redeliver", "Redeliver given up", redeliver),
+        delegate.flow && delegate.status !== "gone" && button("replay", "Replay", () => past.open()),
+        numbers.pending.exhausted > 0 && delegate.status !== "gone" && button("redeliver", "Redeliver given up", redeliver),
         delegate.flow && button("rotate", "Rotate secret", rotate), button("remove", "Remove", () => remove(name(delegate)), "danger")));
   }
 
