@@ -73,7 +73,7 @@ package enum ProblemName: String, Hashable, Sendable, CaseIterable {
         case .alreadyPublished: "The event was published"
         case .leaseEnded: "The lease has ended"
         case .delegatePaused: "The delegate is paused"
-        case .delegateGone: "The receiver responded with 410"
+        case .delegateGone: "Nothing is sent to the delegate"
         case .wrongKind: "The delegate is of another kind"
         case .storageFull: "The disk is full"
         case .storageUnavailable: "The store is not available"
