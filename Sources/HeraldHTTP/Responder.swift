@@ -1,3 +1,4 @@
+package import HeraldRuntime
 internal import Synchronization
 
 /// The response to one request. May be kept, and used from any thread. If it is released without a response, it sends
@@ -23,6 +24,9 @@ package final class Responder: Sendable {
             connection.loop.answer(connection, request, nil)
         }
     }
+
+    /// The server's loop that has the request.
+    package var loop: any CallerLoop { connection.loop }
 
     /// Sends the response; never blocks. Only the first call counts. Does nothing if the connection is closed.
     package func send(_ response: Response) { _ = sendFirst(response) }

@@ -4,11 +4,13 @@ internal import Synchronization
 
 // How a request gets its response.
 extension ServerLoop {
-    /// Any thread. From within `handle` the response is sent at once; otherwise it is mail.
+    /// Any thread. From within `handle`, or what others post to the loop, the response is sent at once; otherwise it is mail.
     /// - Parameter response: `nil` if the responder was released.
     func answer(_ connection: ClientConnection, _ request: UInt64, _ response: Response?) {
         if isOwnThread, connection.request == request, connection.phase == .handling {
             connection.immediate = response ?? failure(.unanswered, of: connection)
+        } else if isOwnThread, readsMail {
+            read(.answer(connection, request: request, response))
         } else {
             post(.answer(connection, request: request, response))
         }

@@ -61,6 +61,8 @@ final class ServerLoop: @unchecked Sendable {
     @exclusivity(unchecked) var answeredFirst: [ClientConnection] = []
     /// Connections with a chunked body that is arriving, by their descriptor.
     @exclusivity(unchecked) var chunked: [Int32: ClientConnection] = [:]
+    /// The library does not run: what is read may respond to any connection.
+    private(set) var readsMail = false
     /// The time of this round.
     var now: Int64
     /// The limit of this loop.
@@ -162,7 +164,9 @@ final class ServerLoop: @unchecked Sendable {
                 wakeup.clear()
             }
             // Before the run: resuming a connection wakes nothing, so the library would not handle it otherwise.
+            readsMail = true
             for mail in mailbox.takeAll() { read(mail) }
+            readsMail = false
             if !arrivals.isEmpty { addArrivals() }
             if !bridges.isEmpty { checkBridges() }
             if !leaving.isEmpty { leaving.check() }
@@ -233,7 +237,7 @@ final class ServerLoop: @unchecked Sendable {
 
     var isOwnThread: Bool { thread.load(ordering: .acquiring) == UInt(pthread_self()) }
 
-    private func read(_ mail: Mail) {
+    func read(_ mail: Mail) {
         switch mail {
         case .answer(let connection, let request, let response):
             guard connection.request == request, connection.isWaiting else { break }
@@ -283,6 +287,10 @@ final class ServerLoop: @unchecked Sendable {
         if descriptor >= 0 { close(descriptor) }
         isAccepting.store(false, ordering: .releasing)
     }
+}
+
+extension ServerLoop: CallerLoop {
+    func post(_ body: @escaping @Sendable () -> Void) { post(.pulse(body)) }
 }
 
 // Deadlines. The library's own timeout counts inactivity, so a client that sends a byte per second would stay for ever.

@@ -74,7 +74,7 @@ final class PostEndpoint: Sendable {
         publish(
             Publication(
                 app: call.app, drafts: input.drafts, idempotency: idempotency,
-                watch: watch, span: trace?.span, completion: posting.finish))
+                watch: watch, span: trace?.span, caller: call.responder.loop, completion: posting.finish))
     }
 
     /// - Returns: the events, and the body as one JSON document, for every content type.
@@ -156,7 +156,7 @@ private final class Posting: Sendable {
         send(response)
     }
 
-    /// The writer's thread.
+    /// The loop's thread; the writer's if nothing was published.
     @Sendable func finish(_ result: WriteResult<[PublishedEvent]>) {
         if case .done(let posted) = result, posted.allSatisfy({ $0.disposition == .accepted }) {
             // The response waits for one attempt per delegate, or for the timeout.

@@ -188,7 +188,7 @@ struct StateEndpoints: Sendable {
         then respond: @escaping @Sendable (_ isInMemory: Bool) throws(Problem) -> Void
     ) {
         hub.publish(
-            Publication(app: call.app, drafts: [draft], span: trace?.span) { result in
+            Publication(app: call.app, drafts: [draft], span: trace?.span, caller: call.responder.loop) { result in
                 guard case .done(let posted) = result else {
                     if case .refused(let refusal) = result { call.send(Problem(refusal)) }
                     return

@@ -117,7 +117,8 @@ extension SvixEndpoints {
         }
         hub.enqueue(
             Publication(
-                app: call.app, drafts: input.drafts, idempotency: try call.idempotency(answer), span: trace?.span
+                app: call.app, drafts: input.drafts, idempotency: try call.idempotency(answer), span: trace?.span,
+                caller: call.responder.loop
             ) { result in
                 let response = call.response(to: result, answer)
                 // A refused request has another span.

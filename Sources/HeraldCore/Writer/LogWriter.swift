@@ -200,12 +200,15 @@ package final class LogWriter: Sendable {
     /// Sends the loops the number of the last change whose requests for deliveries they have received.
     func sendKnown(_ state: State) { hooks.changed(.known(change: state.cluster.lastChange)) }
 
-    func write(_ submissions: [Intake.Submission], _ state: inout State) {
+    func write(_ submissions: consuming [Intake.Submission], _ state: inout State) {
         // One of the processes that share a store runs maintenance, and measures the free space.
         let isHousekeeper = state.cluster.runsMaintenance
         let keepsHouse = isHousekeeper && clock.monotonic() >= state.nextHousekeeping
-        var batch = keepsHouse ? submissions + [.command(Housekeeping(state))] : submissions
+        let hasStep = submissions.contains(where: \.isStep)
+        let hasRequest = hasStep || submissions.contains(where: \.isRequest)
         let excess = !isHousekeeper ? 0 : attempts.excess(adding: submissions.reduce(0) { $0 + $1.attemptBytes })
+        var batch = submissions
+        if keepsHouse { batch.append(.command(Housekeeping(state))) }
         // First, so that what is recorded takes the space that becomes free.
         if excess > 0 { batch.insert(.command(AttemptRemoval(bytes: excess)), at: 0) }
         var plan = state.plan()
@@ -230,14 +233,16 @@ package final class LogWriter: Sendable {
         record(plan, nanoseconds: ended - started)
         state.pace.committed(plan.events.count, started..<max(started, ended))
         health.committed(at: ended, wall: clock.wall()) { (try? store.health()) != nil }
-        complete(plan, commit, &state)
+        // The callers that the plan holds have the last references.
+        batch = []
+        complete(&plan, commit, &state)
         // No other response waits until the log is copied.
         state.answersOfErasures += plan.answersOfErasures
         copyLogOfErasures(&state)
         copyLog(&state, erasing: false)
-        if submissions.contains(where: \.isStep) {
+        if hasStep {
             state.steps.wroteStep(started..<max(started, clock.monotonic()))
-        } else if submissions.contains(where: \.isRequest) {
+        } else if hasRequest {
             state.steps.wroteRequest(at: ended)
         }
     }
@@ -349,7 +354,7 @@ package final class LogWriter: Sendable {
     }
 
     /// Carries out the effects of a transaction, and responds.
-    private func complete(_ plan: WritePlan, _ commit: Commit, _ state: inout State) {
+    private func complete(_ plan: inout WritePlan, _ commit: Commit, _ state: inout State) {
         if let filled = plan.filledBlocks { state.firstOpenBlock = filled.upperBound }
         state.log.committed(head: commit.head)
         if !plan.watched.isEmpty {
@@ -364,7 +369,9 @@ package final class LogWriter: Sendable {
         if let next = plan.nextAuditTrim { state.nextAuditTrim = next }
         for effect in plan.effects where !(state.log.isBehind && countsItself(effect, state)) { apply(effect, &state) }
         if plan.effects.contains(where: \.isRequest) { sendKnown(state) }
-        for (publication, events) in plan.posted { publication.completion(.done(events)) }
+        var posted: [(publication: Publication, events: [PublishedEvent])] = []
+        swap(&posted, &plan.posted)
+        Publication.complete(posted)
         for answer in plan.answers { answer() }
     }
 

@@ -1,5 +1,6 @@
 package import HeraldDelivery
 package import HeraldModel
+package import HeraldRuntime
 
 /// Events that are posted together, all or none, with their completion.
 ///
@@ -21,12 +22,15 @@ package final class Publication: Sendable {
     package let watch: DeliveryWatch?
     /// The span of the request; `nil` without traces.
     package let span: OpenSpan?
-    /// Called once on the writer's thread (or at once if it is refused); must not wait.
+    /// Where `completion` is called once the events are published; `nil`: on the writer's thread.
+    let caller: (any CallerLoop)?
+    /// Called once: by `caller`, or on the writer's thread (or at once if it is refused); must not wait.
     package let completion: @Sendable (WriteResult<[PublishedEvent]>) -> Void
 
     package init(
         app: AppKey = .default, drafts: [EventDraft], idempotency: Idempotency<[PublishedEvent]>? = nil,
         ticket: WriteTicket? = nil, watch: DeliveryWatch? = nil, span: OpenSpan? = nil,
+        caller: (any CallerLoop)? = nil,
         completion: @escaping @Sendable (WriteResult<[PublishedEvent]>) -> Void
     ) {
         self.app = app
@@ -40,6 +44,7 @@ package final class Publication: Sendable {
         self.ticket = ticket
         self.watch = watch
         self.span = span
+        self.caller = caller
         self.completion = completion
     }
 }
@@ -61,7 +66,23 @@ extension Publication {
         guard errors.isEmpty else { throw .invalid(errors) }
         return Publication(
             app: app, drafts: checked, idempotency: idempotency, ticket: ticket, watch: watch, span: span,
-            completion: completion)
+            caller: caller, completion: completion)
+    }
+}
+
+extension Publication {
+    /// Completes publications whose events are on disk, in their order; those that follow each other from one caller together, with
+    /// one wake-up. The writer's thread, which should hold no reference to them any more.
+    static func complete(_ published: consuming [(publication: Publication, events: [PublishedEvent])]) {
+        var rest = published[...]
+        while let caller = rest.first.map(\.publication.caller) {
+            let run = rest.prefix { $0.publication.caller === caller }
+            rest = rest[run.endIndex...]
+            let complete: @Sendable () -> Void = {
+                for (publication, events) in run { publication.completion(.done(events)) }
+            }
+            if let caller { caller.post(complete) } else { complete() }
+        }
     }
 }
 
