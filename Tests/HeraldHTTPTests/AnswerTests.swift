@@ -50,14 +50,31 @@ struct AnswerTests {
         }
     }
 
-    @Test("a response from another thread arrives in any timing", arguments: [1, 2])
-    func race(loops: Int) async throws {
+    @Test(
+        "a response from another thread arrives in any timing, also by way of the loop",
+        arguments: [1, 2], ["/thread", "/loop"])
+    func race(loops: Int, path: String) async throws {
         try await Fixture.run(with(\.loops, loops)) { fixture in
             let clients = try (0..<8).map { _ in try fixture.client() }
             for _ in 0..<100 {
-                for client in clients { client.send(get("/thread")) }
+                for client in clients { client.send(get(path)) }
                 for client in clients { #expect(try client.readResponse()?.text == "from elsewhere") }
             }
+            #expect(fixture.server.statistics.waitingRequests == 0)
+        }
+    }
+
+    @Test("the loop sends all responses of what was posted to it together")
+    func posted() async throws {
+        try await Fixture.run { fixture in
+            let clients = try (0..<3).map { _ in try fixture.client() }
+            for client in clients { client.send(get("/hold")) }
+            #expect(try fixture.wait { fixture.application.heldCount == 3 })
+            let held = fixture.application.takeHeld()
+            held[0].loop.post {
+                for responder in held { responder.send(.text(200, "posted")) }
+            }
+            for client in clients { #expect(try client.readResponse()?.text == "posted") }
             #expect(fixture.server.statistics.waitingRequests == 0)
         }
     }

@@ -68,6 +68,8 @@ final class TestApplication: RequestHandler, AdmittedRequest {
             responder.send(.text(200, "second"))
         case "/thread":
             RawHTTP.start { responder.send(.text(200, "from elsewhere")) }
+        case "/loop":
+            RawHTTP.start { responder.loop.post { responder.send(.text(200, "from elsewhere")) } }
         case "/injection":
             responder.send(
                 Response(

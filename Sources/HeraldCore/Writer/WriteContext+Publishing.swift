@@ -6,16 +6,17 @@ extension WriteContext {
     func publish(
         _ publication: Publication, _ transaction: any StoreTransaction, _ plan: inout WritePlan
     ) throws(StoreError) {
-        let completion = publication.completion
         // Nothing would remove the statuses and scheduled events of an app that was deleted while this waited.
         guard committed.apps.contains(publication.app) else {
-            plan.answers.append { completion(.refused(.notFound("The app was deleted during the request."))) }
+            plan.answers.append {
+                publication.completion(.refused(.notFound("The app was deleted during the request.")))
+            }
             return
         }
         if let idempotency = publication.idempotency,
             let result = try earlier(idempotency, publication.app, transaction)
         {
-            plan.answers.append { completion(result) }
+            plan.answers.append { publication.completion(result) }
             return
         }
         let now = publication.schedules ? clock.wall() : 0
@@ -29,7 +30,7 @@ extension WriteContext {
             refused = new.isEmpty ? nil : refusal(of: publication, new, at: now, plan)
         }
         if let refusal = refused {
-            plan.answers.append { completion(.refused(refusal)) }
+            plan.answers.append { publication.completion(.refused(refusal)) }
             return
         }
         var posted: [PublishedEvent] = []

@@ -93,6 +93,43 @@ struct WaitingWritesTests {
         await held.bench.stop()
     }
 
+    @Test("a caller's loop completes what one transaction has published, with one wake-up")
+    func callers() async throws {
+        let bench = try HubBench()
+        let gate = Gate()
+        bench.hub.addDelegate(gate, description: "holds the writer")
+        let first = Task { [hub = bench.hub] in
+            _ = try await hub.publish([EventDraft(event: Event("a.x", id: "first"), mayExist: false)])
+        }
+        try await gate.reached.first(1)
+        let (one, other) = (Caller(), Caller())
+        let completed = Recorder<String>()
+        for (id, caller) in [("1", one), ("2", one), ("3", nil), ("4", other), ("5", one)] {
+            bench.hub.publish(
+                Publication(drafts: [EventDraft(event: Event("a.x", id: id), mayExist: false)], caller: caller) {
+                    result in
+                    if case .done(let posted) = result { completed.record(posted.map(\.event.id).joined()) }
+                })
+        }
+        gate.open()
+        try await first.value
+        try await eventually("all are handed over") { one.posted.count + other.posted.count == 3 }
+        // Without a caller it was completed by the writer.
+        #expect(completed.items == ["3"])
+        other.run()
+        one.run()
+        #expect(completed.items == ["3", "4", "1", "2", "5"])
+        await bench.stop()
+    }
+
+    /// Runs what it was given when the test says so.
+    private final class Caller: CallerLoop {
+        private let bodies = Mutex<[@Sendable () -> Void]>([])
+        var posted: [@Sendable () -> Void] { bodies.withLock { $0 } }
+        func post(_ body: @escaping @Sendable () -> Void) { bodies.withLock { $0.append(body) } }
+        func run() { for body in posted { body() } }
+    }
+
     @Test("a change of a webhook waits like an event")
     func commands() async throws {
         let held = try await HeldHub()
