@@ -210,7 +210,7 @@ let package = Package(
         tests("HeraldRuntimeTests", ["HeraldRuntime"]),
         tests("HeraldJSONTests", ["HeraldJSON"]),
         tests("HeraldCryptoTests", ["HeraldCrypto"]),
-        tests("HeraldHTTPTests", ["HeraldHTTP"]),
+        tests("HeraldHTTPTests", ["HeraldHTTP", "HeraldRuntime"]),
         tests("HeraldReceiverTests", ["HeraldReceiver", "HeraldCrypto", "HeraldJSON", "HeraldRuntime"]),
         tests("HeraldTracesTests", ["HeraldTraces", "HeraldModel"]),
         tests("HeraldWebhooksTests", ["HeraldWebhooks", "HeraldCrypto", "HeraldModel", "HeraldRuntime", "HeraldJSON"]),

@@ -1,3 +1,4 @@
+import HeraldRuntime
 import HeraldTestSupport
 import Synchronization
 
