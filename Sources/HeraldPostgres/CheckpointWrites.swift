@@ -22,8 +22,10 @@ enum CheckpointWrites {
             parameters.add(checkpoint.known)
         }
         requests += batch(endWaiting, ended) { parameters in
+            let delivered = checkpoint.delivered
             parameters.add(ended) { $0.delegate }
             parameters.add(ended) { $0.event }
+            parameters.add(ended) { delivered.contains($0) ? 1 : 0 }
             parameters.add(checkpoint.known)
         }
         let lanes = last(of: checkpoint.lanes, by: { $0.delegate })
@@ -177,9 +179,9 @@ enum CheckpointWrites {
     /// A delivery may have succeeded just before it was cancelled: its loop, which has no row any more, does not end it again.
     private static let endWaiting = Statement(
         """
-        DELETE FROM waiting w USING unnest($1::bigint[], $2::bigint[]) AS u(delegate, event)
+        DELETE FROM waiting w USING unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS u(delegate, event, is_delivered)
         WHERE w.delegate = u.delegate AND w.event = u.event
-            AND (w.request <= $3 OR w.state = \(WaitingDelivery.State.dropped.rawValue))
+            AND (w.request <= $4 OR w.state = \(WaitingDelivery.State.dropped.rawValue) AND u.is_delivered = 1)
         """)
     private static let setLanes = Statement(
         """

@@ -77,12 +77,10 @@ final class SingleProcess: Cluster {
         }
         let newer = requests.filter { $1.number > known }.merging(requests(among: effects)) { $1 }
         if newer.isEmpty { return checkpoint }
-        let succeeded = Set(
-            checkpoint.attempts.lazy.filter(\.succeeded).map { DeliveryKey(delegate: $0.delegate, event: $0.event) })
+        let delivered = checkpoint.delivered
         var own = checkpoint
         own.waiting.removeAll { newer[$0.key] != nil }
-        // One that was cancelled after it had succeeded is delivered.
-        own.ended.removeAll { key in newer[key].map { !($0.isCancellation && succeeded.contains(key)) } ?? false }
+        own.ended.removeAll { key in newer[key].map { !($0.isCancellation && delivered.contains(key)) } ?? false }
         return own
     }
 

@@ -273,7 +273,7 @@ package struct Checkpoint: Sendable {
     /// The missed deliveries of a delegate that no notice has announced yet. Replaces the earlier number; 0 for none.
     package var unannounced: [DelegateKey: Int] = [:]
     /// The last change that was known when this was collected; `.max` before the first one is. A row that a later one has requested
-    /// stays as it is, unless it was cancelled and is in `ended`.
+    /// stays as it is, unless it was cancelled, and is in `ended` and `delivered`.
     package var known = Int64.max
     /// It is for a pull delegate: every process may record its attempts, and its lane always has a row.
     package var isOfPull = false
@@ -293,6 +293,12 @@ package struct Checkpoint: Sendable {
 }
 
 extension Checkpoint {
+    /// The deliveries with an attempt that has succeeded. One that was cancelled afterwards is delivered: its row is removed. Of
+    /// others, a row that was cancelled stays.
+    package var delivered: Set<DeliveryKey> {
+        Set(attempts.lazy.filter(\.succeeded).map { DeliveryKey(delegate: $0.delegate, event: $0.event) })
+    }
+
     /// Without what belongs to shards that another process may have. The attempts have been made, and notices are of this process.
     package func without(_ gone: Shards) -> Checkpoint {
         if gone.isEmpty { return self }

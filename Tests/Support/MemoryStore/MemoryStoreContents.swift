@@ -145,8 +145,11 @@ package struct MemoryContents {
             let key = DeliveryKey(delegate: delivery.delegate, event: delivery.event)
             if requests[key, default: 0] <= checkpoint.known { waiting[key] = delivery }
         }
+        let delivered = checkpoint.delivered
         for key in checkpoint.ended
-        where requests[key, default: 0] <= checkpoint.known || waiting[key]?.state == .dropped {
+        where requests[key, default: 0] <= checkpoint.known
+            || waiting[key]?.state == .dropped && delivered.contains(key)
+        {
             waiting[key] = nil
             requests[key] = nil
         }
