@@ -51,9 +51,15 @@ package enum PullStatement: Int, CaseIterable, Sendable {
         }
     }
 
+    /// A row with an impossible state is left out: it must not hold up the lease of its neighbors.
     private static func rows(_ condition: String) -> String {
-        "SELECT \(WaitingDelivery.columnsWithSubject) FROM waiting WHERE delegate = ?1 AND \(condition) ORDER BY event"
+        """
+        SELECT \(WaitingDelivery.columnsWithSubject) FROM waiting
+        WHERE delegate = ?1 AND \(condition) AND state IN (\(states)) ORDER BY event
+        """
     }
+
+    private static let states = WaitingDelivery.State.allCases.map { String($0.rawValue) }.joined(separator: ", ")
 
     /// Whether a number is in a list, which is a parameter: `list(_:)`.
     private static func isListed(_ parameter: Int, _ dialect: SQLDialect) -> String {

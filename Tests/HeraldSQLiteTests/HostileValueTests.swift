@@ -274,6 +274,19 @@ struct HostileValueTests {
         #expect(thrown == .unreadable(reason: "\(reason), in the table leases, row 1, l\u{FFFD}"))
     }
 
+    @Test("a delivery in an impossible state does not hold up a lease of its neighbors")
+    func state() throws {
+        try makeDatabase()
+        try change("UPDATE waiting SET state = 77 WHERE event = 7")
+        let store = try SQLiteStore(folder: path)
+        defer { store.close() }
+        try store.transaction { (transaction) throws(StoreError) in
+            // In a range, and in a list.
+            #expect(try transaction.waiting(1, [5, 6, 8]).map(\.event) == [5])
+            #expect(try transaction.waiting(1, [5, 7, 900]).map(\.event) == [5])
+        }
+    }
+
     private func change(_ sql: String) throws {
         let connection = try Connection(path: database, .readWrite)
         try connection.execute(sql)
