@@ -150,7 +150,8 @@ final class LaneKeeper: LoopPart {
     func remove(_ keys: Set<DelegateKey>) {
         let gone = keys.filter(lanes.contains)
         if gone.isEmpty { return }
-        for key in gone { remove(key) }
+        // In their order: it decides which lane gets a turn first, and a simulated history must repeat.
+        for key in gone.sorted() { remove(key) }
         // Once for all of them: with the shards of a session, a node loses all of its lanes.
         ledger.forget(gone)
         awaited.withdraw { gone.contains($0.delegate) }

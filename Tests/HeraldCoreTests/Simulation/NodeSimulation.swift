@@ -27,6 +27,8 @@ final class NodeSimulation {
     private(set) var history: [String] = []
     /// How many events were published.
     private(set) var events = 0
+    /// The callbacks and their outcomes, in order: equal for equal seeds.
+    private(set) var trace: [String] = []
 
     struct Failure: Error, CustomStringConvertible {
         let description: String
@@ -81,7 +83,7 @@ final class NodeSimulation {
     }
 
     private func fail(_ what: String) -> Failure {
-        Failure(description: "seed \(seed): \(what): \(history.joined(separator: ", "))")
+        Failure(description: "HERALD_NODE_SEED=\(seed): \(what): \(history.joined(separator: ", "))")
     }
 
     private func step() throws {
@@ -134,6 +136,7 @@ final class NodeSimulation {
             // Some take their time.
             if Double.random(in: 0..<1, using: &random) < failing { return nil }
             let fails = Double.random(in: 0..<1, using: &random) < failing
+            trace.append("\(clock.now) \(callback.delegate.key) \(callback.event.id) \(callback.attempt) \(fails)")
             if !fails { arrivals[callback.delegate.key, default: []].append(callback.event.id) }
             return fails ? .failure : .success
         }

@@ -259,8 +259,9 @@ package struct MemoryContents {
         var recovery = LaneRecovery()
         recovery.settled = settledPositions
         recovery.lanes = lanes.values.sorted { $0.delegate < $1.delegate }
-        let rows = Dictionary(grouping: waiting.values.filter { $0.state == .retrying }) { $0.delegate }
-        recovery.waiting = rows.values.filter { $0.count <= maxRows }.flatMap { $0.map(withSubject) }
+        let retrying = waiting.values.filter { $0.state == .retrying }.sorted { $0.key < $1.key }
+        let rows = Dictionary(grouping: retrying) { $0.delegate }
+        recovery.waiting = retrying.filter { rows[$0.delegate, default: []].count <= maxRows }.map(withSubject)
         recovery.crowded = rows.filter { $0.value.count > maxRows }.mapValues { LaneBacklog(count: $0.count) }
         // As in the other stores, a replay or a redelivery ahead of its lane does not count.
         var decided: Set<DeliveryKey> = []
@@ -268,7 +269,7 @@ package struct MemoryContents {
             let key = DeliveryKey(delegate: record.delegate, event: record.event)
             if !record.isReplay || !isAhead(key) { decided.insert(key) }
         }
-        for (key, row) in waiting {
+        for (key, row) in waiting.sorted(by: { $0.key < $1.key }) {
             if !row.isReplay || row.isFirst || !isAhead(key) {
                 decided.insert(key)
             } else if row.state != .retrying {
