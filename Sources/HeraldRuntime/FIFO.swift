@@ -20,6 +20,14 @@
     @inlinable
     package mutating func append(_ element: Element) { items.append(element) }
 
+    /// Adds an element at the front. It takes linear time if none was removed since the last ``compact()``.
+    @inlinable
+    package mutating func prepend(_ element: Element) {
+        if start == 0 { return items.insert(element, at: 0) }
+        start -= 1
+        items[start] = element
+    }
+
     /// - Precondition: the queue is not empty.
     @inlinable
     @discardableResult

@@ -36,6 +36,18 @@ struct FIFOTests {
         #expect(Array(queue) == [5])
     }
 
+    @Test("an element that is prepended is the first, also after removals")
+    func prepended() {
+        var queue = FIFO<Int>()
+        queue.prepend(1)
+        queue.append(2)
+        queue.prepend(0)
+        #expect(Array(queue) == [0, 1, 2])
+        queue.removeFirst()
+        queue.prepend(7)
+        #expect(Array(queue) == [7, 1, 2])
+    }
+
     @Test("is a collection that starts at its front, also after removals")
     func collection() {
         var queue = FIFO<Int>()

@@ -8,6 +8,14 @@ extension Lane {
         return max(172_800_000, Int64(longest * 1_000))
     }
 
+    /// Queues a requested delivery. The request that ends a pause early is made for this delivery.
+    /// - Parameter now: monotonic nanoseconds.
+    func holdRequested(_ retry: Retry, now: Int64) {
+        guard flow.endPause(now: now) else { return waiting.hold(retry) }
+        turns.retryIsNext()
+        waiting.holdFirst(retry)
+    }
+
     /// Whether to announce that the receiver refuses a type: not more than once in ten minutes, whatever the types.
     func mayAnnounceRefusal(of type: String, now: Int64) -> Bool {
         guard flow.refused.contains(type), now >= nextAnnouncement, !ServiceFamily.isOne(type) else { return false }

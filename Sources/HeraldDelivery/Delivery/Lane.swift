@@ -34,7 +34,7 @@ package final class Lane {
     var hasTurn = false
     /// It is queued for such a turn; see `OriginQueues`.
     var waitsForTurn = false
-    private var turns = SourceTurns()
+    var turns = SourceTurns()
     private var retriesInFlight: Int32 = 0
     /// Open attempts of event types that the receiver refuses.
     private(set) var refusedInFlight: Int32 = 0

@@ -244,7 +244,7 @@ final class LaneKeeper: LoopPart {
     /// Makes a delivery now. The store has a row for it.
     func redeliver(_ delivery: WaitingDelivery, _ lane: Lane) {
         let isOpen = lane.open > 0 && starter.hasOpenRetry(delivery.key)
-        if let retry = lane.waiting.take(delivery, isOpen: isOpen) { lane.waiting.hold(retry) }
+        if let retry = lane.waiting.take(delivery, isOpen: isOpen) { lane.holdRequested(retry, now: timers.now) }
         // Writes the row again: an earlier checkpoint may have ended it.
         ledger.wait(
             lane, delivery.event, attempts: delivery.attempts, dueAt: delivery.dueAt, isReplay: delivery.isReplay,

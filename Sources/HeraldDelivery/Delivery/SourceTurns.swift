@@ -26,4 +26,10 @@ struct SourceTurns {
 
     /// Called when the receiver begins to fail.
     mutating func opened() { probeIsRetrys = true }
+
+    /// Lets a retry start next.
+    mutating func retryIsNext() {
+        firstTries = Self.firstTriesPerRetry
+        probeIsRetrys = true
+    }
 }

@@ -80,6 +80,11 @@ struct WaitingDeliveries {
         if isCurrent(retry) { enqueue(retry) }
     }
 
+    /// Queues a due retry before all others.
+    mutating func holdFirst(_ retry: Retry) {
+        if isCurrent(retry) { due.prepend(retry) }
+    }
+
     /// Holds a delivery with its current plan.
     mutating func hold(_ event: LogPosition) {
         if let retry = retry(event) { enqueue(retry) }

@@ -229,7 +229,14 @@ struct FlowControl: Equatable, Sendable {
     }
 
     /// The operator resumed the delegate.
-    mutating func expectRecovery() { breaker.expectRecovery() }
+    mutating func expectRecovery() {
+        breaker.expectRecovery()
+        pause = RequestedPause()
+    }
+
+    /// A delivery was requested again: one request does not wait for the end of the pause.
+    /// - Returns: `false` if there is no pause.
+    mutating func endPause(now: Int64) -> Bool { pause.endEarly(now: now) }
 
     // MARK: What people see
 

@@ -47,4 +47,13 @@ struct RequestedPause: Equatable {
         end = max(end, now + length)
         return .begun
     }
+
+    /// Ends the pause early: it does not count then. One rejection begins the next one.
+    /// - Returns: `false` if there is none.
+    mutating func endEarly(now: Int64) -> Bool {
+        guard now < end else { return false }
+        end = 0
+        pauses = max(1, pauses - 1)
+        return true
+    }
 }

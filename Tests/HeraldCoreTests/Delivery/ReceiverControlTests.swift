@@ -242,6 +242,41 @@ struct ReceiverControlTests {
         #expect(world.arrivals(key) == ["e1", "e2", "e3", "e4", "e1"])
     }
 
+    @Test("a redelivery ends a requested pause: the one request is sent for it, and a rejection begins the next pause")
+    func redeliveryInPause() throws {
+        let (world, key) = try World.registered()
+        let id = try #require(world.delegate(key)?.id)
+        world.answer = { _ in .answered(429, retryAfter: 300) }
+        world.publish(10)
+        world.publish(5)
+        #expect(world.arrivals(key).count == 10)
+        // More often than pauses may follow each other: those that end early do not count.
+        for round in 1...6 {
+            world.advance(seconds: 1)
+            world.manage(.redeliverEvent(id: "e7", delegateID: id))
+            #expect(world.arrivals(key).count == 10 + round && world.arrivals(key).last == "e7")
+        }
+        #expect(world.delegate(key)?.state.failingSince == nil)
+        world.answer = { _ in .success }
+        world.advance(seconds: 1)
+        world.manage(.redeliverEvent(id: "e3", delegateID: id))
+        world.settle()
+        #expect(world.arrivals(key).dropFirst(16) == ["e3", "e11", "e12", "e13", "e14", "e15"])
+    }
+
+    @Test("a delegate that is paused and resumed does not wait for the end of a requested pause")
+    func resumedInPause() throws {
+        let (world, key) = try World.registered()
+        world.answer = { _ in .answered(429, retryAfter: 300) }
+        world.publish(10)
+        world.answer = { _ in .success }
+        world.publish()
+        #expect(world.arrivals(key).count == 10)
+        world.update(key) { state, now in state.apply(.paused, now: now) }
+        world.resume(key)
+        #expect(world.arrivals(key).last == "e11")
+    }
+
     @Test("no more callbacks start per second than the rate limit allows, and a new limit applies at once")
     func rateLimit() throws {
         let (world, key) = try World.registered {
