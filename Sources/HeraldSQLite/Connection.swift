@@ -98,6 +98,7 @@ final class Connection {
 
     /// Runs the body of a start. Damage that it finds is an error of the disk if a read has failed.
     func starting<Value>(_ body: () throws(StoreError) -> Value) throws(StoreError) -> Value {
+        herald_sqlite_forget_errno(handle)
         do throws(StoreError) {
             return try body()
         } catch {
@@ -211,7 +212,10 @@ final class Connection {
         let error = StoreError(
             code: code, errno: code & 0xff == SQLITE_IOERR ? sqlite3_system_errno(handle) : 0,
             message: String(cString: sqlite3_errmsg(handle)), path: path)
-        return tellsFailedReads ? error.ofRead(errno: herald_sqlite_last_errno(handle)) : error
+        guard tellsFailedReads else { return error }
+        // Damage that is found later is no error of the disk.
+        defer { herald_sqlite_forget_errno(handle) }
+        return error.ofRead(errno: herald_sqlite_last_errno(handle))
     }
 }
 

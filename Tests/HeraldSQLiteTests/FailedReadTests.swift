@@ -58,10 +58,33 @@ struct FailedReadTests {
         }
         #expect(try store.recover().delegates.map(\.key) == [1_001])
     }
+
+    @Test("damage that a reader finds after a read has failed is damage")
+    func damageAfterFailure() throws {
+        let first = try SQLiteStore(folder: path)
+        try first.transaction { (transaction) throws(StoreError) in
+            try transaction.append((1...200).map { Event(id: "e\($0)", data: "{}") })
+        }
+        let connection = try #require(first.writer?.connection)
+        let root = try Int(connection.integer("SELECT rootpage FROM sqlite_schema WHERE name = 'events'"))
+        first.close()
+        let store = try SQLiteStore(folder: path)
+        defer { store.close() }
+        let reader = try store.makeReader()
+        let failed = StoreError.inputOutput(reason: "\(database): Input/output error")
+        try FailingReads.during(of: database, sparesOpenFiles: false) {
+            #expect(failure { _ = try reader.events(after: 0, limit: 200, maxBytes: .max) } == failed)
+        }
+        var file = try Files.read(database)
+        for place in (root - 1) * LogFrame.pageSize..<root * LogFrame.pageSize { file[place] = 0xff }
+        try Files.write(file, to: database)
+        let damage = StoreError.corrupt(path: database, reason: "database disk image is malformed")
+        #expect(failure { _ = try reader.events(after: 0, limit: 200, maxBytes: .max) } == damage)
+    }
 }
 
-/// Lets SQLite's reads of a file fail with EIO, on the descriptors that are opened while the body runs. The first page is read: without
-/// it SQLite does not speak of damage.
+/// Lets SQLite's reads of a file fail with EIO, while the body runs. The first page is read: without it SQLite does not speak of
+/// damage. A read behind the end of the file needs no disk.
 private enum FailingReads {
     private typealias Read = @convention(c) (Int32, UnsafeMutableRawPointer?, Int, off_t) -> Int
 
@@ -72,10 +95,11 @@ private enum FailingReads {
 
     private static let state = Mutex(State())
 
-    static func during(of path: String, _ body: () throws -> Void) throws {
+    /// - Parameter sparesOpenFiles: whether only descriptors that are opened while the body runs fail.
+    static func during(of path: String, sparesOpenFiles: Bool = true, _ body: () throws -> Void) throws {
         _ = isInstalled
         let file = try #require(inode(path))
-        let spared = Set((0..<Int32(1_024)).filter { inode($0) == file })
+        let spared = sparesOpenFiles ? Set((0..<Int32(1_024)).filter { inode($0) == file }) : []
         state.withLock { $0 = State(file: file, spared: spared) }
         defer { state.withLock { $0 = State() } }
         try body()
@@ -86,7 +110,7 @@ private enum FailingReads {
         guard let system = sqlite3_vfs_find(nil) else { return false }
         let read: Read = { descriptor, bytes, count, offset in
             let fails =
-                offset >= LogFrame.pageSize
+                offset >= LogFrame.pageSize && offset < 1 << 40
                 && FailingReads.state.withLock { state in
                     state.file.map { $0 == FailingReads.inode(descriptor) && !state.spared.contains(descriptor) }
                         ?? false

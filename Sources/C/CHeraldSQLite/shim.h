@@ -45,6 +45,15 @@ static inline int herald_sqlite_last_errno(sqlite3 *db) {
     return sqlite3_file_control(db, "main", SQLITE_FCNTL_LAST_ERRNO, &code) == SQLITE_OK ? code : 0;
 }
 
+// SQLite keeps that error until a read of the file returns less than it should: a read far behind the end of the file does, without
+// an access to the disk.
+static inline void herald_sqlite_forget_errno(sqlite3 *db) {
+    sqlite3_file *file = NULL;
+    char byte;
+    int result = sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+    if (result == SQLITE_OK && file && file->pMethods) file->pMethods->xRead(file, &byte, 1, (sqlite3_int64)1 << 62);
+}
+
 // The checksum of a write-ahead log, continued over more bytes (https://sqlite.org/fileformat2.html#checksum_algorithm).
 // - count: a multiple of 8.
 static inline void herald_sqlite_log_checksum(const unsigned char *bytes, int count, int big, unsigned *a, unsigned *b) {
