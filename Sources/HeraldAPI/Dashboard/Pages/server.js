@@ -48,7 +48,7 @@ async function keys(root, signal) {
     read: (cursor) => api.keys({ cursor }, app.value),
     older: "Older keys",
     draw: (found) => table("access", ["Key", "Allows", "Last used", "Ends", "Actions"], found.map(entry),
-      isOpen() ? "There is no key: every request is allowed. The first key must allow everything; from then on every request needs a key." : "This app has no key."),
+      isOpen() ? "There is no key: every request is allowed. The first key must allow everything; from then on every request needs a key. Callbacks to loopback addresses then need the setting --allow-networks." : "This app has no key."),
   });
 
   const title = (each) => each.name || each.id;
