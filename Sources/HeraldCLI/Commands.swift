@@ -13,7 +13,7 @@ extension Command {
             Command(
                 name: "rewrap", summary: "encrypt the secrets in the database with another master key",
                 flags: [Flag("data", "FOLDER", "The folder of the database.")],
-                helpText: { Help.rewrap }, action: .own(HeraldCommand.rewrap)),
+                helpText: { Help.rewrap }, action: .run(HeraldCommand.rewrap)),
             health, completion, man,
             Command(
                 name: "version", summary: "print the version",

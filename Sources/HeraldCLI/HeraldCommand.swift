@@ -42,8 +42,8 @@ struct HeraldCommand {
         exit(try Server.run(try Settings(ofProcess: arguments)))
     }
 
-    static func rewrap(_ arguments: [String]) throws(CommandError) {
-        let settings = try Settings(ofProcess: arguments)
+    static func rewrap(_ call: Invocation) throws(CommandError) {
+        let settings = try Settings(call)
         let isSealed = try MaintenanceCommand.run { try Rewrap.run(settings, environment: Environment.current) }
         let state = isSealed ? "encrypted with the new key" : "stored in plain text"
         try Output.line("The secrets in \(settings.data) are now \(state).")

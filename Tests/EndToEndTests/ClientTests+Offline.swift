@@ -57,7 +57,7 @@ struct ClientOfflineTests {
             ),
             (["events"], "herald events is followed by one of: list, feed, show, redeliver"),
             (["events", "show"], "ID is missing: herald events show ID"),
-            (["events", "list", "--limit"], "--limit needs a value: --limit NUMBER"),
+            (["events", "list", "--limit"], "--limit needs a value: herald events list --limit NUMBER"),
             (["events", "list", "--limit=0"], "but must be a number from 1"),
             (["events", "list", "--json=yes"], "--json takes no value"),
             (

@@ -83,7 +83,12 @@ struct CommandTests {
             (["serve", "--lissten", "127.0.0.1:0"], "--lissten is not a flag of herald serve; did you mean --listen?"),
             (["serve", "--grease=3"], "--grease is not a flag of herald serve; did you mean --grace?"),
             (["serve", "--zzzzzzzz", "1"], "--zzzzzzzz is not a flag of herald serve."),
-            (["serve", "extra"], "extra is not a flag"), (["serve", "--listen"], "--listen needs a value"),
+            (["serve", "extra"], "extra is not a flag"),
+            (["serve", "--listen"], "--listen needs a value: herald serve --listen HOST:PORT"),
+            (["rewrap", "--daata", "x"], "--daata is not a flag of herald rewrap; did you mean --data?"),
+            (["rewrap", "--listen", "x"], "not a flag of herald rewrap. `herald rewrap --help` lists all."),
+            (["rewrap", "--data"], "--data needs a value: herald rewrap --data FOLDER"),
+            (["rewrap", "extra"], "\"extra\" is too much: herald rewrap [FLAGS]."),
         ] as [([String], String)] {
             let result = try await Binary.run(arguments)
             #expect(result.end == .exited(64))

@@ -41,7 +41,7 @@ struct ArgumentReader {
             return .flag(flag, "")
         }
         guard let value = parts.count == 2 ? String(parts[1]) : rest.popFirst() else {
-            throw CommandError("--\(flag.name) needs a value: \(flag.usage)")
+            throw CommandError("--\(flag.name) needs a value: \(command) \(flag.usage)")
         }
         return .flag(flag, value)
     }
