@@ -161,4 +161,31 @@ struct SvixClientTests {
         #expect(set.status == 200, "\(set.text)")
         #expect(try await herald.get(SvixTests.root + "/app/acme")["throttleRate"]?.integer == 65_535)
     }
+
+    @Test("what is sent again to an endpoint that responded with 410 is refused, with the request that enables it")
+    func gone() async throws {
+        let herald = try await Self.start()
+        let hasAgreed = Flag()
+        let receiver = try herald.receiver { _ in hasAgreed.isSet ? .status(200) : .status(410) }
+        let made = try await herald.post(Self.endpoints, #"{"url": "\#(receiver.url("/hook"))", "uid": "one"}"#)
+        #expect(made.status == 201, "\(made.text)")
+        let message = #"{"eventType": "order.paid", "eventId": "m1", "payload": {}}"#
+        #expect(try await herald.post(SvixTests.root + "/app/acme/msg", message).status == 202)
+        _ = try await herald.get(Self.endpoints + "/one") { $0["disabled"]?.bool == true }
+
+        let resend = SvixTests.root + "/app/acme/msg/m1/endpoint/one/resend"
+        for (path, body) in [
+            (resend, nil), (Self.endpoints + "/one/recover", #"{"since": "2020-01-01T00:00:00Z"}"#),
+        ] {
+            let refused = try await herald.send("POST", path, body)
+            #expect(refused.status == 409 && refused.string("code") == "delegate_gone", "\(refused.text)")
+            let enabling = #"PATCH /api/v1/app/{app_id}/endpoint/\#(made.id) with {"disabled": false}."#
+            #expect(refused.string("detail")?.hasSuffix(enabling) == true, "\(refused.text)")
+        }
+        hasAgreed.set()
+        let enabled = try await herald.send("PATCH", "\(Self.endpoints)/\(made.id)", #"{"disabled": false}"#)
+        #expect(enabled.status == 200 && enabled["disabled"]?.bool == false, "\(enabled.text)")
+        #expect(try await herald.send("POST", resend).status == 202)
+        #expect(await receiver.requests(2).map { $0.header("svix-id") } == ["m1", "m1"])
+    }
 }

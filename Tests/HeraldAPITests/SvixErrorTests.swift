@@ -1,5 +1,6 @@
 import HeraldHTTP
 import HeraldJSON
+import HeraldModel
 import Testing
 
 @testable import HeraldAPI
@@ -19,5 +20,23 @@ struct SvixErrorTests {
         let missing = Problem.svixNotFound("endpoint", "x").svixResponse(requestID: "req")
         let text = try JSONDocument(parsing: missing.body)
         #expect(missing.status == 404 && text["detail"]?.string != nil && text["code"]?.string == "not_found")
+    }
+
+    @Test("an error of the hub names Svix's resources and paths")
+    func words() throws {
+        let errors: [(error: HubError, words: String)] = [
+            (.delegateGone(id: "x_1"), #"PATCH /api/v1/app/{app_id}/endpoint/x_1 with {"disabled": false}."#),
+            (.unverified(id: "x_1"), "The endpoint x_1 gets no callbacks before its receiver has agreed."),
+            (.urlTaken(id: "x_1"), "The endpoint x_1 gets the same requests"),
+            (.eventDamaged(id: "x_1"), "The bytes of the message x_1"),
+            (.noEvent("x_1"), "There is no message with the id x_1."),
+            (.noDelegate("x_1"), "There is no endpoint with the id x_1."),
+        ]
+        for (error, words) in errors {
+            let response = try JSONDocument(parsing: Problem(error).svixResponse(requestID: "req").body)
+            let detail = try #require(response["detail"]?.string)
+            #expect(detail.contains(words), "\(detail)")
+            #expect(!["delegate", "event", "status_reason", " /v1/"].contains { detail.contains($0) }, "\(detail)")
+        }
     }
 }

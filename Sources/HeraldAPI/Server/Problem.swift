@@ -25,6 +25,8 @@ struct Problem: Error, Sendable {
     var headers: [Response.Field] = []
     /// A key or link that is not valid: counted when the response is sent (`AccessControl.counted`).
     var isWrongKey = false
+    /// The error of the hub that it reports: other APIs report it in their own words.
+    private(set) var cause: HubError?
     /// As `Response.holdMilliseconds`.
     var holdMilliseconds = 0
 
@@ -106,10 +108,11 @@ extension Problem {
 
     static func noApp(_ word: String) -> Problem { .notFound("There is no app with the id or name \(word).") }
 
-    static func nameTaken(_ app: App) -> Problem {
+    /// - Parameter detail: `nil` for Herald's own.
+    static func nameTaken(_ app: App, _ detail: String? = nil) -> Problem {
         Problem(
             status: 409, name: "name-taken", title: "The name belongs to another app",
-            detail: "The app \(app.id) is named \(app.settings.name).",
+            detail: detail ?? "The app \(app.id) is named \(app.settings.name).",
             items: [Item(place: .pointer("/name"), detail: "belongs to \(app.id)")])
     }
 
@@ -331,6 +334,7 @@ extension Problem {
             self.init(error.problem, status: 409, detail: error.description)
         case .store(let error): self.init(error)
         }
+        cause = error
     }
 
     /// The cause is for the operator: the detail describes only the consequence for the client.

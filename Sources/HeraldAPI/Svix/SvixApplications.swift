@@ -88,7 +88,10 @@ extension SvixEndpoints {
         case .updated(let app): .json { $0.svixMembers(of: app) }
         case .notFound: call.response(to: .svixNotFound("application", call.parameters.first ?? ""))
         case .invalid(let errors): call.response(to: .invalid(errors.map(SvixApplicationInput.renamed)))
-        case .removed, .versionMismatch, .nameTaken, .isDefault, .tooMany:
+        case .nameTaken(let app):
+            call.response(
+                to: .nameTaken(app, "The uid \(app.settings.name) belongs to the application \(app.id)."))
+        case .removed, .versionMismatch, .isDefault, .tooMany:
             AppEndpoints(hub: hub, access: access).answer(to: call, outcome)
         }
     }

@@ -41,7 +41,7 @@ extension Problem {
         var response = Response.json(status: status, headers) { error in
             guard status == 422 else {
                 error.member("code", name.replaced("-", by: "_"))
-                error.member("detail", detail)
+                error.member("detail", svixDetail)
                 return
             }
             // SDKs read a list from every 422.
@@ -54,6 +54,22 @@ extension Problem {
         }
         response.holdMilliseconds = holdMilliseconds
         return response
+    }
+
+    /// The detail with Svix's resources and paths instead of Herald's.
+    private var svixDetail: String {
+        switch cause {
+        case .delegateGone(let id):
+            "The receiver of the endpoint \(id) responded with 410. Enable the endpoint first: "
+                + "PATCH \(SvixEndpoints.root)/app/{app_id}/endpoint/\(id) with {\"disabled\": false}."
+        case .unverified(let id): "The endpoint \(id) gets no callbacks before its receiver has agreed."
+        case .urlTaken(let id):
+            "The endpoint \(id) gets the same requests at this URL for some of these messages. Change or delete it first."
+        case .eventDamaged, .notFound:
+            detail.replaced("the event ", by: "the message ").replaced("no event ", by: "no message ")
+                .replaced("no delegate ", by: "no endpoint ")
+        default: detail
+        }
     }
 
     private static func location(_ place: Item.Place) -> [String] {
