@@ -73,6 +73,33 @@ struct VersionTests {
         }
     }
 
+    @Test("a change with the current version in If-None-Match is made, and its response has the resource")
+    func changed() async throws {
+        let herald = try await HeraldProcess.start()
+        let delegate = try await herald.register("http://127.0.0.1:9/")
+        let app = try await herald.post("/v1/apps", #"{"name": "acme"}"#)
+        #expect(try await herald.send("PUT", "/v1/event-types/a.b", "{}").status == 201)
+        #expect(try await herald.send("PUT", "/v1/app-state", #"{"state": "idle"}"#).status == 200)
+        #expect(try await herald.send("PUT", "/v1/auth/42", #"{"status": "logged_in"}"#).status == 200)
+        let requests = [
+            ("PATCH", "/v1/delegates/\(delegate.id)", #"{"description": "one"}"#),
+            ("PATCH", "/v1/apps/\(app.id)", #"{"events_per_second": 9}"#),
+            ("PUT", "/v1/event-types/a.b", #"{"description": "one"}"#),
+            ("PUT", "/v1/app-state", #"{"state": "busy"}"#),
+            ("PUT", "/v1/auth/42", #"{"status": "logged_out"}"#),
+            // Without a change, the version stays.
+            ("PUT", "/v1/app-state?if_changed=true", #"{"state": "busy"}"#),
+            ("PUT", "/v1/auth/42", #"{"status": "logged_out"}"#),
+        ]
+        for (method, path, body) in requests {
+            let resource = path.replacing("?if_changed=true", with: "")
+            let tag = try #require(try await herald.get(resource).header("etag"))
+            let changed = try await herald.send(method, path, body, ["If-None-Match": tag])
+            #expect(changed.status == 200 && !changed.body.isEmpty, "\(method) \(path): \(changed.status)")
+            #expect(try await herald.get(resource).header("etag") == changed.header("etag"), "\(path)")
+        }
+    }
+
     @Test("of two clients that set the app state from the same version, also from none, one succeeds")
     func appState() async throws {
         let herald = try await HeraldProcess.start()
