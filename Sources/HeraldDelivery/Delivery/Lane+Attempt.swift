@@ -53,7 +53,7 @@ extension Lane {
         let outcome: CallbackOutcome
         /// The event was erased, or the delivery cancelled, during the attempt.
         var isEnded = false
-        /// The delivery was requested again during the attempt.
+        /// The delivery was requested again during the attempt, and has its own row, which may be only in the store.
         var isRequested = false
         let start: FlowControl.Start
         /// Monotonic nanoseconds.
@@ -71,16 +71,20 @@ extension Lane {
         // A retry without a row was ended on request during its attempt. The store would never have the row of an erased event: a lane
         // with many rows could not load it again, and later deliveries would wait for it.
         let isDropped = end.isEnded || end.origin == .retry && rows[end.sequence] == nil
-        if isDropped || isGone || end.outcome.control == .abortMessage {
+        if isDropped || isGone || end.outcome.control == .abortMessage && !end.isRequested {
             return giveUp(end, .dropped(attempts: end.attempts + 1))
         }
         let isFirst = end.origin == .log
         if end.origin != .retry, waiting.goesOn(end.sequence, isFirst: isFirst, subject: end.subject) {
             return .superseded
         }
-        // If the delivery was requested again during the attempt, its attempt count has restarted.
+        if end.isRequested {
+            // The row of a retry is due. Another row that is only in the store is loaded when its subject is free.
+            if end.origin == .retry { waiting.hold(end.sequence) } else { waiting.release(end.subject) }
+            return .superseded
+        }
         let row = rows[end.sequence]
-        let attempts = min(end.attempts, row?.attempts ?? end.attempts) + 1
+        let attempts = end.attempts + 1
         let (uncounted, excused) = (row?.uncounted ?? 0, row?.excused ?? 0)
         if end.outcome.isRequestNotMade {
             return giveUp(end, .exhausted(attempts: attempts, uncounted: uncounted))

@@ -87,18 +87,34 @@ struct RequestTests {
         }
     }
 
-    @Test("a redelivery requested during a retry restarts its schedule when it fails")
-    func redeliverOpenRetry() throws {
-        let (world, key) = try World.registered { $0.retrySchedule = [1] }
-        world.answer = { $0.attempt == 1 ? .failure : nil }
-        world.publish()
-        world.advance(seconds: 2)
-        world.manage(.redeliver(query([.retrying])))
-        world.answer = { _ in .failure }
-        world.advance(seconds: 10)
-        // The second attempt fails; what follows is a second one of the new schedule.
-        #expect(world.arrivals(key).count == 3)
-        #expect(world.arrivals.last == .init(key, "e1", 2, isReplay: true))
+    @Test(
+        "a redelivery requested during a retry is made after the retry has failed, and restarts the schedule",
+        arguments: WebhookSettings.Ordering.allCases,
+        [.failure, .failed(.requestNotMade), .stale, .aborted] as [CallbackOutcome])
+    func redeliverFailingRetry(_ ordering: WebhookSettings.Ordering, _ outcome: CallbackOutcome) throws {
+        let bench = try EngineBench(
+            WebhookDelegate(1) {
+                $0.retrySchedule = [1, 3_600]
+                $0.ordering = ordering
+            })
+        bench.publishAndTurn(1, subject: "s")
+        bench.finish(with: .failure)
+        bench.advance(seconds: 2)
+        bench.written()
+        #expect(bench.open == [.init(1, 1, 2)])
+        bench.request(
+            .redeliver(
+                WaitingDelivery(delegate: 1, event: 1, attempts: 0, dueAt: 0, state: .retrying, isReplay: true)))
+        bench.publishAndTurn(1, subject: "s")
+        bench.finishAndTurn(event: 1, with: outcome)
+        #expect(bench.open.first == .init(1, 1, 1))
+        bench.finish(event: 1, with: .failure)
+        #expect(bench.written().last?.waiting.first { $0.event == 1 }?.attempts == 1)
+        bench.advance(seconds: 2)
+        #expect(bench.open.first == .init(1, 1, 2))
+        bench.deliverAll()
+        #expect(bench.written().flatMap(\.ended).contains(DeliveryKey(delegate: 1, event: 1)))
+        #expect(bench.delivered == 2)
     }
 
     @Test("a redelivery requested during a retry is made after the retry has succeeded")
@@ -490,6 +506,22 @@ struct RequestTests {
         }
     }
 
+    @Test("a redelivery that is only in the store continues after a failed attempt without a row")
+    func requestedInStore() throws {
+        let lane = Lane(WebhookDelegate(1), next: nil, position: 1)
+        lane.replays.append(Replay(id: 1, delegate: 1, cursor: 0, until: 1, createdAt: 0))
+        for (origin, outcome) in [
+            (.log, .failure), (.replay(1), .failure), (.replay(1), .aborted),
+        ] as [(Lane.Origin, CallbackOutcome)] {
+            let start = lane.started(1, origin, now: 0)
+            let end = Lane.End(
+                sequence: 1, origin: origin, subject: nil, attempts: 0, outcome: outcome, isRequested: true,
+                start: start, now: 0, wall: 0, random: 0)
+            #expect(lane.finished(end).settlement == .superseded)
+            #expect(lane.rows.isEmpty)
+        }
+    }
+
     @Test("a replay runs beside the lane, which takes turns with it")
     func replay() throws {
         let world = try World()
@@ -792,5 +824,19 @@ struct RequestTests {
         #expect(bench.engine.lane(2)?.rows.keys.sorted() == [9])
         bench.engine.receive(.erase([9], of: .unknown))
         #expect(bench.engine.lane(2)?.rows.isEmpty == true)
+    }
+}
+
+extension CallbackOutcome {
+    fileprivate static var aborted: CallbackOutcome {
+        var outcome = failure
+        outcome.control = .abortMessage
+        return outcome
+    }
+
+    fileprivate static var stale: CallbackOutcome {
+        var outcome = failed(.protocolError)
+        outcome.isStale = true
+        return outcome
     }
 }

@@ -117,6 +117,13 @@ final class EngineBench {
         return ending.count
     }
 
+    /// Ends the open attempt that started last.
+    func finishNewest(with outcome: CallbackOutcome) throws {
+        guard let newest = sender.open.max(by: { $0.token < $1.token }) else { throw Unexpected("nothing is open") }
+        sender.finish(newest.token, outcome)
+        sender.poll(nanoseconds: 0) { engine.finished($0, $1) }
+    }
+
     func finishAndTurn(
         _ delegate: DelegateKey? = nil, event: LogPosition? = nil, with outcome: CallbackOutcome = .success
     ) {
@@ -150,6 +157,14 @@ final class EngineBench {
         guard let checkpoint = submitted.popLast() else { return nil }
         engine.receive(.checkpointEnded(succeeds))
         return checkpoint
+    }
+
+    /// Ends checkpoints with success until nothing is left to write.
+    @discardableResult
+    func written() -> [Checkpoint] {
+        var written: [Checkpoint] = []
+        while let checkpoint = checkpoint() { written.append(checkpoint) }
+        return written
     }
 }
 
