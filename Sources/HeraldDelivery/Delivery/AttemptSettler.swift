@@ -28,7 +28,8 @@ final class AttemptSettler: LoopPart {
         let end = Lane.End(
             sequence: callback.sequence, origin: origin, subject: callback.event.subject, type: callback.event.type,
             attempts: callback.attempts, outcome: outcome, isEnded: hasEnded(callback),
-            isRequested: callback.requested == .redelivery, start: start, now: timers.now, wall: timers.wall,
+            isRequested: callback.requested == .redelivery && !lane.givenUp.contains(callback.sequence), start: start,
+            now: timers.now, wall: timers.wall,
             random: outcome.isSuccess ? 0 : random(),
             reserve: { [keeper] in keeper.reserveProbe($0, of: $1) })
         let isOutdated = lane.flow.isOutdated(start)
@@ -75,13 +76,13 @@ final class AttemptSettler: LoopPart {
         // The delivery may have been requested again while the attempt was open.
         let row = callback.lane.rows[key.event]
         let (isReplay, isNamed) = (row?.isReplay ?? callback.isReplay, row?.isNamed ?? false)
-        let wasGivenUp = origin == .log && callback.lane.takeGivenUp(key.event)
+        let wasGivenUp = callback.lane.takeGivenUp(key.event)
         switch settlement {
         case .superseded: ledger.becameFirst(callback.lane, key.event)
         case .delivered:
             // A replay, or the lane after one, may have made a delivery that was given up before, and has its row in the store. That of a
             // redelivery requested since the start may be only there, and waits.
-            let mayHaveEnded = origin != .log && callback.requested != .redelivery
+            let mayHaveEnded = callback.requested == .redelivery ? origin == .retry : origin != .log
             if row == nil, mayHaveEnded || wasGivenUp || callback.requested == .cancellation { ledger.end(key) }
         case .retry(let delay, let attempts, let turn):
             timers.insert(

@@ -60,9 +60,9 @@ package final class Lane {
     private let floor: LogPosition
     /// After a restart: events beyond the cursor that were settled before it.
     private var decided: Set<LogPosition>
-    /// Events whose deliveries were given up although the lane still makes them: it had not read the event, or its first attempt was
-    /// open.
-    private var givenUp: Set<LogPosition> = []
+    /// Events whose deliveries were given up although the lane still makes them: it had not read the event, or its first attempt, or
+    /// that of a replay, was open.
+    private(set) var givenUp: Set<LogPosition> = []
     /// Events that the lane reads again, and whose rows from before the start it has forgotten; see `LaneKeeper`.
     var forgotten: Set<LogPosition> = []
     /// Retention has ended the rows of all events up to this one, and removes these events.
@@ -268,7 +268,7 @@ package final class Lane {
     func catchUp() {
         // After a restart the router may be behind the lane: events settled beyond it remain settled.
         if !decided.isEmpty, let next { decided = decided.filter { $0 >= next } }
-        if !givenUp.isEmpty { givenUp.formIntersection(inFlight) }
+        if !givenUp.isEmpty { givenUp.formIntersection(inFlight + replays.inFlight) }
         if !forgotten.isEmpty, let next { forgotten = forgotten.filter { $0 >= next } }
         next = nil
     }
@@ -301,10 +301,8 @@ package final class Lane {
     /// Ends all deliveries of the lane.
     /// - Returns: the deliveries that waited, by event, and the replays that had not ended.
     func end() -> (waiting: [(LogPosition, WaitingDeliveries.Row)], replays: [Int64]) {
-        defer {
-            replays = ReplayQueue()
-            next = nil
-        }
+        givenUp.formUnion(inFlight + replays.inFlight)
+        defer { (replays, next) = (ReplayQueue(), nil) }
         return (waiting.removeAll(), replays.all.map(\.id))
     }
 
@@ -389,8 +387,8 @@ package final class Lane {
         if end.outcome.isSuccess {
             let change = isOutdated ? .none : flow.succeeded(end.start, type: end.type, limits, now: end.now)
             // A row that was made during the attempt requests another delivery. That of a replayed one may be only in the store.
-            let hasRow = rows[end.sequence] != nil
-            if hasRow ? end.origin == .retry : end.origin != .log && !end.isRequested { waiting.remove(end.sequence) }
+            let isAgain = rows[end.sequence] != nil || end.isRequested
+            if isAgain ? end.origin == .retry : end.origin != .log { waiting.remove(end.sequence) }
             waiting.release(end.subject)
             return (.delivered, change)
         }
@@ -427,9 +425,9 @@ package final class Lane {
     @discardableResult
     func gaveUp(_ event: LogPosition) -> Bool {
         let isUnread = next.map { $0 <= event } ?? (isOnDetour && event > position)
-        guard isUnread || inFlight.contains(event) else { return event <= position }
-        givenUp.insert(event)
-        return false
+        let isMade = isUnread || inFlight.contains(event)
+        if isMade || replays.inFlight.contains(event) { givenUp.insert(event) }
+        return !isMade && event <= position
     }
 
     /// Ends the delivery of an event whose row from before the start was forgotten, before the lane reads it again.

@@ -243,6 +243,7 @@ final class LaneKeeper: LoopPart {
 
     /// Makes a delivery now. The store has a row for it.
     func redeliver(_ delivery: WaitingDelivery, _ lane: Lane) {
+        _ = lane.takeGivenUp(delivery.event)
         let isOpen = lane.open > 0 && starter.hasOpenRetry(delivery.key)
         if let retry = lane.waiting.take(delivery, isOpen: isOpen) { lane.holdRequested(retry, now: timers.now) }
         // Writes the row again: an earlier checkpoint may have ended it.

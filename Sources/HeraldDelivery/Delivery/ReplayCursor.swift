@@ -40,8 +40,9 @@ struct ReplayQueue {
     private var last: Int64 = 0
 
     var isEmpty: Bool { all.isEmpty }
-    /// Number of open attempts.
-    var open: Int { all.first?.inFlight.count ?? 0 }
+    /// Open attempts, ascending.
+    var inFlight: [LogPosition] { all.first?.inFlight ?? [] }
+    var open: Int { inFlight.count }
     var hasWork: Bool { all.first?.hasWork == true }
 
     /// The event to read next; `nil` if there is none, or if it must wait.

@@ -506,6 +506,55 @@ struct RequestTests {
         }
     }
 
+    @Test("so does one during the attempt of a replay, and of a retry")
+    func givenUpDuringLaterAttempt() throws {
+        let key = DeliveryKey(delegate: 1, event: 1)
+        let again = WaitingDelivery(delegate: 1, event: 1, attempts: 0, dueAt: 0, state: .retrying, isReplay: true)
+        let replay = Replay(id: 1, delegate: 1, cursor: 0, until: 1, createdAt: 0)
+        let none = WebhookDelegate(1) { $0.events = [.exact("other")] }
+        let gone = WebhookDelegate(1, status: .gone)
+        let ended: (EngineBench) -> Void = {
+            $0.request(.redeliver(again))
+            $0.set(gone)
+        }
+        let cases: [(isReplay: Bool, WaitingDelivery.State, (EngineBench) throws -> Void)] = [
+            (
+                true, .exhausted,
+                {
+                    $0.request(.redeliver(again))
+                    $0.turn()
+                    try $0.finishNewest(with: .failed(.requestNotMade))
+                }
+            ),
+            (
+                true, .unwanted,
+                {
+                    $0.set(none)
+                    $0.request(.redeliver(again))
+                }
+            ),
+            (true, .dropped, ended), (false, .dropped, ended),
+        ]
+        for (isReplay, state, giveUp) in cases {
+            let delegate = WebhookDelegate(1) {
+                $0.retrySchedule = [1]
+                $0.maxInFlight = state == .dropped ? 1 : 2
+            }
+            let bench = try EngineBench(delegate, publishing: 1)
+            bench.finishAndTurn(with: isReplay ? .success : .failure)
+            if isReplay { bench.engine.receive(.replay(replay)) }
+            bench.advance(seconds: 2)
+            bench.written()
+            #expect(bench.open(1) == [1])
+            try giveUp(bench)
+            bench.turn()
+            #expect(bench.written().last?.waiting.map(\.state) == [state], "\(isReplay)")
+            #expect(bench.open(1) == [1])
+            bench.finish()
+            #expect(bench.written().flatMap(\.ended) == [key], "\(state), \(isReplay)")
+        }
+    }
+
     @Test("a redelivery that is only in the store continues after a failed attempt without a row")
     func requestedInStore() throws {
         let lane = Lane(WebhookDelegate(1), next: nil, position: 1)
@@ -519,6 +568,31 @@ struct RequestTests {
                 start: start, now: 0, wall: 0, random: 0)
             #expect(lane.finished(end).settlement == .superseded)
             #expect(lane.rows.isEmpty)
+        }
+    }
+
+    @Test(
+        "a replay whose attempt fails is retried if a redelivery during the attempt was given up, until it is requested once more"
+    )
+    func givenUpDuringFailingReplay() throws {
+        let key = DeliveryKey(delegate: 1, event: 1)
+        let again = WaitingDelivery(delegate: 1, event: 1, attempts: 0, dueAt: 0, state: .retrying, isReplay: true)
+        for isRequestedAgain in [false, true] {
+            let bench = try EngineBench(WebhookDelegate(1) { $0.retrySchedule = [3_600] }, publishing: 1)
+            bench.deliverAll()
+            bench.engine.receive(.replay(Replay(id: 1, delegate: 1, cursor: 0, until: 1, createdAt: 0)))
+            bench.turn()
+            bench.request(.redeliver(again))
+            bench.turn()
+            try bench.finishNewest(with: .failed(.requestNotMade))
+            if isRequestedAgain { bench.request(.redeliver(again)) }
+            bench.finish(with: .failure)
+            bench.advance(seconds: 1)
+            #expect(bench.open(1) == (isRequestedAgain ? [1] : []))
+            bench.advance(seconds: 4_000)
+            #expect(bench.open(1) == [1])
+            bench.finish()
+            #expect(bench.written().flatMap(\.ended) == [key])
         }
     }
 
