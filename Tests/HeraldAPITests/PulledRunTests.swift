@@ -122,6 +122,17 @@ struct PulledRunTests {
         func open() { semaphore.signal() }
     }
 
+    /// Publishes, while the writer is held, until the queue is full and the rest waits for room.
+    private func fillQueue(of hub: Hub) async throws -> [Task<Void, any Error>] {
+        let events = (1...1_000).map { _ in NewEvent("user.left") }
+        let filling = (1...21).map { _ in Task { _ = try await hub.publish(events) } }
+        try await eventually("the queue is full, and the rest waits for room") {
+            hub.intakeDepth.waiting > 0
+                && hub.metrics().waitingEvents + 1_000 * hub.intakeDepth.waiting >= 21_000
+        }
+        return filling
+    }
+
     @Test("pulls and acknowledgements wait for their turn when too much waits for the disk")
     func fullQueue() async throws {
         let hub = try await makeHub()
@@ -132,12 +143,7 @@ struct PulledRunTests {
         let first = try #require(try await hub.webhooks.pull(id, max: 1))
         let held = Task { _ = try await hub.publish(NewEvent("gate.closed")) }
         try await gate.reached.first(1)
-        let events = (1...1_000).map { _ in NewEvent("user.left") }
-        let filling = (1...21).map { _ in Task { _ = try await hub.publish(events) } }
-        try await eventually("the queue is full, and the rest waits for room") {
-            hub.intakeDepth.waiting > 0
-                && hub.metrics().waitingEvents + 1_000 * hub.intakeDepth.waiting >= 21_000
-        }
+        let filling = try await fillQueue(of: hub)
         let others = hub.intakeDepth.waiting
         let ending = Task { try await hub.webhooks.endLease(first.id, of: id) }
         try await eventually("the end of the lease waits too") { hub.intakeDepth.waiting == others + 1 }
@@ -154,6 +160,29 @@ struct PulledRunTests {
         gate.open()
         #expect(try await acknowledging.value.acknowledged == 1)
         #expect(try await pulling.value?.events.map(\.event.event.id) == ["order-2"])
+        for task in filling { try await task.value }
+        try await held.value
+        await hub.stop(grace: .zero)
+    }
+
+    @Test("a pull that is cancelled while its lease is written gives its events back")
+    func cancelled() async throws {
+        let hub = try await makeHub()
+        let gate = try Gate()
+        hub.addDelegate(gate, description: "holds the writer")
+        let id = try await hub.webhooks.addPull(events: ["order.*"])
+        try await publish(hub, 1...1)
+        let held = Task { _ = try await hub.publish(NewEvent("gate.closed")) }
+        try await gate.reached.first(1)
+        let filling = try await fillQueue(of: hub)
+        let line = hub.intakeDepth.waiting
+        let pulling = Task { try await hub.webhooks.pull(id) }
+        try await eventually("its lease waits for the writer") { hub.intakeDepth.waiting > line }
+        pulling.cancel()
+        gate.open()
+        #expect(try await pulling.value == nil)
+        let next = try #require(try await hub.webhooks.pull(id))
+        #expect(next.events.map(\.event.event.id) == ["order-1"] && next.events.map(\.attempt) == [1])
         for task in filling { try await task.value }
         try await held.value
         await hub.stop(grace: .zero)

@@ -34,7 +34,7 @@ extension Webhooks {
     ///   - max: the maximum number of events, 1 to 1,000.
     ///   - ackSeconds: how long the lease lasts, 5 to 43,200; `nil` for the delegate's.
     ///   - wait: how many seconds to wait for events if there are none, 0 to 60.
-    /// - Returns: `nil` if there are none.
+    /// - Returns: `nil` if there are none, or the task was cancelled. Events that were found then are handed out again at once.
     /// - Throws: `HubError.invalid`, `.notFound`, `.wrongKind`, `.delegatePaused`, `.busy`, or that the hub can't read or write.
     public func pull(
         _ id: Webhook.ID, max: Int = 100, ackSeconds: Int? = nil, wait: Int = 0
@@ -68,6 +68,12 @@ extension Webhooks {
         }
         guard let lease = run.lease else {
             if hub.isStopping { throw .stopping }
+            return nil
+        }
+        if isCancelled.load(ordering: .relaxed) {
+            await withCheckedContinuation { continuation in
+                pulls.release(lease, of: id) { continuation.resume() }
+            }
             return nil
         }
         return PulledRun(

@@ -66,14 +66,13 @@ struct PullEndpoints: Sendable {
             })
     }
 
-    /// Releases the lease of a pull whose response has no events: it would hold them back until its end.
+    /// Releases the lease of a pull whose response has no events.
     /// - Parameter then: called afterwards, also if the release failed.
     private func release(
         _ lease: PullLease?, _ delegate: WebhookDelegate, _ call: Call, then: @escaping @Sendable () -> Void = {}
     ) {
         guard let lease else { return then() }
-        let write = PullWrite(app: call.app, delegateID: delegate.id, action: .release(lease: lease.id)) { _ in then() }
-        hub.submit(write, WriteTicket())
+        pulls.release(lease, of: delegate.id, app: call.app, then: then)
     }
 
     private func send(_ run: Pulls.Run, _ delegate: WebhookDelegate, _ call: Call) {

@@ -280,6 +280,15 @@ package final class Pulls: EventDelegate, PullObserver {
         }
     }
 
+    /// Releases a lease whose events its consumer does not get: it would hold them back until its end.
+    /// - Parameter then: called afterwards, also if the release failed.
+    package func release(
+        _ lease: PullLease, of delegateID: String, app: AppKey = .default, then: @escaping @Sendable () -> Void
+    ) {
+        let write = PullWrite(app: app, delegateID: delegateID, action: .release(lease: lease.id)) { _ in then() }
+        hub.submit(write, WriteTicket())
+    }
+
     /// Makes the proposal again, on what is stored now.
     /// - Parameters:
     ///   - hasAdvanced: nothing matched in a part of the log, which is not searched again.
