@@ -38,6 +38,9 @@ package final class Responder: Sendable {
         return true
     }
 
+    /// Whether a response was sent, such as that of a deadline.
+    package var hasResponse: Bool { isUsed.load(ordering: .relaxed) }
+
     /// Reports whether the client still waits for the response.
     /// - Parameter body: called on the loop's thread, unless the server stops; must not wait.
     package func isAwaited(_ body: @escaping @Sendable (Bool) -> Void) {

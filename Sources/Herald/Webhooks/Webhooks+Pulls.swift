@@ -53,7 +53,8 @@ extension Webhooks {
                 pulls.pull(
                     Pulls.Request(
                         delegateID: id, limit: max, ackSeconds: ackSeconds, seconds: wait,
-                        waitsForRoom: true, isAwaited: { $0(!isCancelled.load(ordering: .relaxed)) }
+                        waitsForRoom: true, isAwaited: { $0(!isCancelled.load(ordering: .relaxed)) },
+                        isAbandoned: { isCancelled.load(ordering: .relaxed) }
                     ) { continuation.resume(returning: $0) })
             }
         } onCancel: {

@@ -46,7 +46,9 @@ struct PullEndpoints: Sendable {
                 isAwaited: { body in
                     // One whose key was revoked gets no events: a lease would hold them back.
                     call.responder.isAwaited { body($0 && access.isValid(call.principal)) }
-                }
+                },
+                // Not by its connection: a client that has closed its side of it may still read the response.
+                isAbandoned: { call.responder.hasResponse }
             ) { result in
                 defer { withExtendedLifetime((wait, silence)) {} }
                 // The key may have been revoked since the request.

@@ -44,15 +44,19 @@ package final class Pulls: EventDelegate, PullObserver {
         let waitsForRoom: Bool
         /// Calls its closure with whether the client still waits, before a pull that has waited is served.
         let isAwaited: @Sendable (@escaping @Sendable (Bool) -> Void) -> Void
+        /// Whether its consumer is known not to get the result, so that events would only be held back.
+        let isAbandoned: @Sendable () -> Bool
         let completion: @Sendable (Result<Run, Failure>) -> Void
 
         /// - Parameters:
         ///   - isAwaited: called on some thread; it may call its closure later, on any thread.
+        ///   - isAbandoned: called on some thread; must not wait.
         ///   - completion: called once on some thread; must not wait.
         package init(
             app: AppKey = .default, delegateID: String, limit: Int, ackSeconds: Int? = nil, seconds: Int,
             acknowledges: String? = nil, waitsForRoom: Bool = false,
             isAwaited: @escaping @Sendable (@escaping @Sendable (Bool) -> Void) -> Void = { $0(true) },
+            isAbandoned: @escaping @Sendable () -> Bool = { false },
             completion: @escaping @Sendable (Result<Run, Failure>) -> Void
         ) {
             self.app = app
@@ -63,6 +67,7 @@ package final class Pulls: EventDelegate, PullObserver {
             self.acknowledges = acknowledges
             self.waitsForRoom = waitsForRoom
             self.isAwaited = isAwaited
+            self.isAbandoned = isAbandoned
             self.completion = completion
         }
     }
@@ -219,6 +224,10 @@ package final class Pulls: EventDelegate, PullObserver {
             if let lease = pull.acknowledges { return acknowledge(lease, pull, delegate) }
             if isWoken || found.hasMore { return again(pull) }
             return wait(pull, delegate, since: found.head, until: nextSearch(found))
+        }
+        // A silent store may have responded after many consumers have left.
+        if pull.request.isAbandoned() {
+            return pull.acknowledges.map { acknowledge($0, pull, delegate) } ?? finish(pull, .success(Run()))
         }
         let write = PullWrite(app: delegate.app, delegateID: delegate.id, action: .claim(proposal)) {
             [weak self] result in self?.claimed(result, found, pull, delegate)

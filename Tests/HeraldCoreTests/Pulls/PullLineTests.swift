@@ -26,11 +26,37 @@ struct PullLineTests {
         return try #require(delegate)
     }
 
-    private func pull(_ delegate: WebhookDelegate, seconds: Int = 0) async throws -> Pulls.Run {
+    private func pull(
+        _ delegate: WebhookDelegate, seconds: Int = 0, acknowledges: String? = nil, isAbandoned: Bool = false
+    ) async throws -> Pulls.Run {
         try await withCheckedThrowingContinuation { continuation in
             pulls.pull(
-                .init(delegateID: delegate.id, limit: 10, seconds: seconds) { continuation.resume(with: $0) })
+                .init(
+                    delegateID: delegate.id, limit: 10, seconds: seconds, acknowledges: acknowledges,
+                    isAbandoned: { isAbandoned }
+                ) { continuation.resume(with: $0) })
         }
+    }
+
+    @Test("a pull whose consumer has had another response takes no lease; the one that it acknowledges ends")
+    func abandoned() async throws {
+        let delegate = try await register()
+        _ = try await bench.post("order.paid", id: "e0")
+        #expect(try await pull(delegate, isAbandoned: true).lease == nil)
+        let first = try await pull(delegate)
+        #expect(first.events.map(\.attempt) == [1])
+        _ = try await bench.post("order.paid", id: "e1")
+        #expect(try await pull(delegate, acknowledges: first.lease?.id, isAbandoned: true).lease == nil)
+        let next = try await pull(delegate)
+        #expect(next.events.map(\.event.event.id) == ["e1"])
+        guard
+            case .done(.failed(.leaseEnded)) = await bench.hub.result(
+                of: PullWrite.self,
+                { completion in
+                    PullWrite(
+                        delegateID: delegate.id, action: .release(lease: first.lease?.id ?? ""), completion: completion)
+                })
+        else { throw Unexpected("the lease was not acknowledged") }
     }
 
     @Test("nothing is kept of a delegate that is removed while its next search has a time")
