@@ -45,13 +45,13 @@ static inline int herald_sqlite_last_errno(sqlite3 *db) {
     return sqlite3_file_control(db, "main", SQLITE_FCNTL_LAST_ERRNO, &code) == SQLITE_OK ? code : 0;
 }
 
-// SQLite keeps that error until a read of the file returns less than it should: a read far behind the end of the file does, without
-// an access to the disk.
+// SQLite keeps that error until a read of the file returns less than it should: a read behind the end of the file does, without an
+// access to the disk. Not far behind it: some file systems refuse offsets that no file of theirs can have.
 static inline void herald_sqlite_forget_errno(sqlite3 *db) {
     sqlite3_file *file = NULL;
     char byte;
     int result = sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file);
-    if (result == SQLITE_OK && file && file->pMethods) file->pMethods->xRead(file, &byte, 1, (sqlite3_int64)1 << 62);
+    if (result == SQLITE_OK && file && file->pMethods) file->pMethods->xRead(file, &byte, 1, (sqlite3_int64)1 << 40);
 }
 
 // The checksum of a write-ahead log, continued over more bytes (https://sqlite.org/fileformat2.html#checksum_algorithm).
