@@ -126,7 +126,7 @@ struct ChangeConformance {
         }
         try write(known: 1, [row(2, .retrying)])
         #expect(try states() == [.dropped])
-        // A start has forgotten the row, and the owner of its lane does not know yet that it was cancelled.
+        // A start has forgotten the row, and the owner of its lane has not read yet that it was cancelled.
         try write(known: 1, [], ended: 2)
         #expect(try states() == [.dropped])
         // It has succeeded before it was cancelled.

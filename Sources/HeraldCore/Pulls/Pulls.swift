@@ -44,7 +44,7 @@ package final class Pulls: EventDelegate, PullObserver {
         let waitsForRoom: Bool
         /// Calls its closure with whether the client still waits, before a pull that has waited is served.
         let isAwaited: @Sendable (@escaping @Sendable (Bool) -> Void) -> Void
-        /// Whether its consumer is known not to get the result, so that events would only be held back.
+        /// Whether its consumer gets no result any more, so that events would only be held back.
         let isAbandoned: @Sendable () -> Bool
         let completion: @Sendable (Result<Run, Failure>) -> Void
 
