@@ -233,7 +233,7 @@ package final class LogWriter: Sendable {
         record(plan, nanoseconds: ended - started)
         state.pace.committed(plan.events.count, started..<max(started, ended))
         health.committed(at: ended, wall: clock.wall()) { (try? store.health()) != nil }
-        // The callers that the plan holds have the last references.
+        // From here on only the plan holds the publications, which their callers free.
         batch = []
         complete(&plan, commit, &state)
         // No other response waits until the log is copied.
@@ -369,9 +369,7 @@ package final class LogWriter: Sendable {
         if let next = plan.nextAuditTrim { state.nextAuditTrim = next }
         for effect in plan.effects where !(state.log.isBehind && countsItself(effect, state)) { apply(effect, &state) }
         if plan.effects.contains(where: \.isRequest) { sendKnown(state) }
-        var posted: [(publication: Publication, events: [PublishedEvent])] = []
-        swap(&posted, &plan.posted)
-        Publication.complete(posted)
+        Publication.complete(exchange(&plan.posted, with: []))
         for answer in plan.answers { answer() }
     }
 
