@@ -41,6 +41,9 @@ extension Help {
         HERALD_MASTER_KEY_FILE and HERALD_NEW_MASTER_KEY_FILE name files instead, whose only line is the key.
 
         Then start the server with the new key as HERALD_MASTER_KEY. Backups need the key with which they were made.
+
+        Flags:
+          --data FOLDER   The folder of the database. Default: ./herald-data. Environment: HERALD_DATA.
         """
 
     /// The file of settings of the packages, `herald.conf`: each setting with its meaning, commented out. `herald help environment`
