@@ -128,7 +128,7 @@ package final class HTTPServer: Sendable {
     package var pulses: [Pulse] {
         var pulses = [Pulse(thread: "http-streams") { [streams] in streams.perform($0) }]
         for (index, loop) in loops.enumerated() {
-            pulses.append(Pulse(thread: "http-\(index)") { loop.post(.pulse($0)) })
+            pulses.append(Pulse(thread: "http-\(index)") { loop.post($0) })
         }
         if let handshakes { pulses.append(Pulse(thread: "http-handshakes") { handshakes.pulse($0) }) }
         return pulses

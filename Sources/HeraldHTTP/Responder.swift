@@ -44,7 +44,7 @@ package final class Responder: Sendable {
     /// Reports whether the client still waits for the response.
     /// - Parameter body: called on the loop's thread, unless the server stops; must not wait.
     package func isAwaited(_ body: @escaping @Sendable (Bool) -> Void) {
-        connection.loop.post(.pulse { [connection, request] in body(connection.isAwaited(request)) })
+        connection.loop.post { [connection, request] in body(connection.isAwaited(request)) }
     }
 
     /// Responds with 200 and a body that continues until the client or the delegate ends it: the end of the connection

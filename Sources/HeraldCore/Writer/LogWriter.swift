@@ -207,8 +207,7 @@ package final class LogWriter: Sendable {
         let hasStep = submissions.contains(where: \.isStep)
         let hasRequest = hasStep || submissions.contains(where: \.isRequest)
         let excess = !isHousekeeper ? 0 : attempts.excess(adding: submissions.reduce(0) { $0 + $1.attemptBytes })
-        var batch = submissions
-        if keepsHouse { batch.append(.command(Housekeeping(state))) }
+        var batch = keepsHouse ? submissions + [.command(Housekeeping(state))] : submissions
         // First, so that what is recorded takes the space that becomes free.
         if excess > 0 { batch.insert(.command(AttemptRemoval(bytes: excess)), at: 0) }
         var plan = state.plan()
