@@ -263,9 +263,8 @@ struct ClientOfflineTests {
         ] {
             let result = try await ChildProcess.run(
                 "fish", ["--no-config", "-c", "source \(fish); complete -C '\(words)'"])
-            #expect(
-                result.text.split(separator: "\n").map { $0.split(separator: "\t")[0] } == [Substring(wanted)],
-                "\(words)")
+            let found = result.text.split(separator: "\n").map { $0.split(separator: "\t")[0] }
+            #expect(found == [Substring(wanted)], "\(words)")
         }
     }
 

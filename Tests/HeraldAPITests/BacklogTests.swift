@@ -27,10 +27,10 @@ struct BacklogTests {
     private func publish(_ count: Int, _ hub: Hub) async throws {
         var published = Int(hub.head)
         while published < count {
-            let drafts = (published..<min(count, published + 1_000)).map { place in
-                EventDraft(
-                    event: Event(place % 5 == 0 ? "a.x" : "b.x", id: "e\(place + 1)", time: Int64(place + 1)),
-                    mayExist: false)
+            let drafts = (published..<min(count, published + 1_000)).map { (place: Int) -> EventDraft in
+                let type = place % 5 == 0 ? "a.x" : "b.x"
+                let number = place + 1
+                return EventDraft(event: Event(type, id: "e\(number)", time: Int64(number)), mayExist: false)
             }
             published += try await hub.publish(drafts).count
         }

@@ -209,7 +209,7 @@ struct StateConformance {
     @Test("the audit log contains its entries, newest first", arguments: StoreKind.allCases)
     func audit(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
-        let entries = (1...5).map { number in
+        let entries = (1...5).map { (number: Int) -> AuditEntry in
             AuditEntry(
                 Provenance(actor: "key_\(number)", address: "192.0.2.\(number)", action: "DELETE /v1/delegates/{id}"),
                 app: number == 2 ? user2 : .default, target: number == 3 ? nil : "dlg_\(number)", time: Int64(number))
