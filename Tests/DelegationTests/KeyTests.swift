@@ -25,6 +25,18 @@ private final class Radio: Station {
     func hear(_ word: String) { record.add("\(label) \(word)") }
 }
 
+/// Can be given another name.
+private final class Relay: Station {
+    let current: Box<Name>
+    let record: Record
+    var name: Name { current.value }
+    init(_ name: String, _ record: Record) {
+        current = Box(Name(text: name))
+        self.record = record
+    }
+    func hear(_ word: String) { record.add("\(name.text) \(word)") }
+}
+
 /// A key that is an object, and does something at its end.
 private final class Tag: Hashable, Sendable {
     let text: String
@@ -88,6 +100,22 @@ struct KeyTests {
         stations.invokeDelegates { $0.hear("x") }
         #expect(record.lines == ["second x"])
         #expect(stations.count == 1)
+    }
+
+    @Test("that were added twice, with different keys, are removed by each")
+    func changedKey() {
+        let relay = Relay("old", record)
+        stations.addDelegate(relay)
+        relay.current.value = Name(text: "new")
+        #expect(stations.addDelegate(relay))
+        #expect(stations.removeDelegate(relay))
+        stations.invokeDelegates { $0.hear("x") }
+        #expect(record.lines == ["new x"])
+        #expect(!stations.removeDelegate(relay))
+        relay.current.value = Name(text: "old")
+        #expect(stations.removeDelegate(relay))
+        stations.invokeDelegates { $0.hear("y") }
+        #expect(record.lines == ["new x"])
     }
 
     @Test("may have keys that use the collection when they are released")

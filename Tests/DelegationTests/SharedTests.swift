@@ -175,6 +175,16 @@ struct SharedTests {
         #expect(delegates.count == 0)
     }
 
+    @Test("do not accumulate when their actors end, although none is called")
+    func goneActors() async {
+        for _ in 0..<200 {
+            await Library().join(delegates)
+            // The task that calls may hold it for a moment longer.
+            while delegates.count > 0 { await Task.yield() }
+            #expect(delegates.membership.bound.count <= 16)
+        }
+    }
+
     @Test("a thread is not kept for the calls of others")
     func courtesy() async throws {
         let delegates = SharedMulticastDelegate<any Listener>(pendingLimit: .max)

@@ -19,7 +19,9 @@ final class Membership: @unchecked Sendable {
     /// Members that are called by the thread of each caller, with every message.
     private let free: Lane
     /// The other members: one lane for each actor and kind of delivery.
-    private var bound: [Lane] = []
+    private(set) var bound: [Lane] = []
+    /// As many lanes have to be looked through for released members: those of actors that ended get no others.
+    private var laneSweepCount = 16
     /// The number of messages that may wait in a lane.
     private let limit: Int
     /// Messages that were dropped, in all lanes.
@@ -96,7 +98,7 @@ final class Membership: @unchecked Sendable {
                 let lane = lane(on: actor, delivery)
                 lane.roster.append(new)
                 if case .key(let key) = identity { enter(new, key) }
-                mustSweep = lane.roster.count >= lane.sweepCount
+                mustSweep = lane.roster.count >= lane.sweepCount || bound.count >= laneSweepCount
                 if let message = first?() {
                     lane.appendFirst(item(message, for: [new]))
                     if starts(lane) { ready.lanes = [lane] }
@@ -148,7 +150,10 @@ final class Membership: @unchecked Sendable {
 
     private func sweep() {
         sweep(all.filter { !$0.isAlive })
-        withLock { for lane in lanes { lane.sweepCount = max(16, lane.roster.count * 2) } }
+        withLock {
+            for lane in lanes { lane.sweepCount = max(16, lane.roster.count * 2) }
+            laneSweepCount = max(16, bound.count * 2)
+        }
     }
 
     private func replace(_ weak: Member, by strong: Member) {

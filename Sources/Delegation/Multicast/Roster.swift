@@ -13,7 +13,8 @@ struct Roster {
     /// The member with this address.
     func member(at address: UInt) -> Member? { slot(of: address).flatMap { slots[$0] } }
 
-    /// Adds a member, whose address none has.
+    /// Adds a member. With keys, several may have its address: an object whose key has changed, and on platforms that reuse the
+    /// memory of a released object, one that is found to be released later.
     mutating func append(_ member: Member) {
         if (slots.count + 1) * 4 > table.count * 3 { rebuild() }
         slots.append(member)
@@ -23,7 +24,7 @@ struct Roster {
 
     /// Puts a member in the place of one with the same address.
     mutating func replace(_ old: Member, by new: Member) -> Bool {
-        guard let slot = slot(of: new.address), slots[slot] === old else { return false }
+        guard let slot = slot(of: old) else { return false }
         slots[slot] = new
         new.succeed(old)
         return true
@@ -33,7 +34,7 @@ struct Roster {
     /// - Returns: whether it was there.
     @discardableResult
     mutating func remove(_ member: Member) -> Bool {
-        guard let slot = slot(of: member.address), slots[slot] === member else { return false }
+        guard let slot = slot(of: member) else { return false }
         _ = empty(slot)
         return true
     }
@@ -49,12 +50,17 @@ struct Roster {
         return member
     }
 
-    private func slot(of address: UInt) -> Int? {
+    private func slot(of address: UInt) -> Int? { slot(from: address) { $0.address == address } }
+
+    private func slot(of member: Member) -> Int? { slot(from: member.address) { $0 === member } }
+
+    @inline(__always)
+    private func slot(from address: UInt, where isWanted: (Member) -> Bool) -> Int? {
         if table.isEmpty || address == 0 { return nil }
         var place = start(address)
         while table[place] != 0 {
             let slot = Int(table[place] - 1)
-            if slots[slot]?.address == address { return slot }
+            if let member = slots[slot], isWanted(member) { return slot }
             place = place + 1 == table.count ? 0 : place + 1
         }
         return nil
