@@ -94,6 +94,18 @@ def a_delegate_is_tested_paused_and_changed(page):
     page.wait(lambda: page.focused() == "main")
 
 
+def a_secret_without_a_public_key_is_for_the_receiver(page):
+    delegate = call(page.server, "POST", "/v1/delegates", {"url": page.receiver + "/text", "events": ["never.*"], "request": {"sign": ["github"]},
+                                                           "secret": "a-text-that-both-know"})["id"]
+    page.open("#/delegates/" + delegate)
+    page.click("Rotate secret")
+    page.click("Rotate")
+    page.see("The new secret")
+    assert "Give it to the receiver" in page.text("dialog") and "Verify in" not in page.text("dialog")
+    page.escape()
+    call(page.server, "DELETE", "/v1/delegates/" + delegate)
+
+
 def names_of_javascript_and_of_nothing_are_names(page):
     names = ("constructor", "__proto__", "toString")
     delegate = call(page.server, "POST", "/v1/delegates", {"url": page.receiver + "/names", "events": ["never.*"], "description": "\u200b\ufeff\u3164\u115f\u2800",
@@ -105,6 +117,19 @@ def names_of_javascript_and_of_nothing_are_names(page):
     page.click("Save")
     page.see("Saved.")
     assert call(page.server, "GET", "/v1/delegates/" + delegate)["metadata"] == {"__proto__": "two"}
+    # What the form can't show as "name: value" stays as it is.
+    odd = {"team:owner": "web", "note": "a\nb: c", '"quoted"': "x", "plain": "1: 2", "b:1": "", " edge ": " e "}
+    call(page.server, "PATCH", "/v1/delegates/" + delegate, {"metadata": odd | {"__proto__": None}})
+    page.open("#/delegates")
+    page.open("#/delegates/" + delegate)
+    page.click("Settings")
+    page.fill("field-description", "Odd")
+    shown = page.script("return document.getElementById('field-metadata').value")
+    page.fill("field-metadata", shown + "\nenv: prod", opening="More settings")
+    page.click("Save")
+    page.see("Saved.")
+    found = call(page.server, "GET", "/v1/delegates/" + delegate)["metadata"]
+    assert found == odd | {"env": "prod"}, found
     # Times go on, also where nothing is read again.
     before = page.texts("dialog p.small time")
     page.wait(lambda: page.texts("dialog p.small time") != before)
@@ -579,7 +604,8 @@ if __name__ == "__main__":
     with Browser(sys.argv[1], sys.argv[2]) as browser:
         for step in (
             an_empty_page_teaches, errors_stand_at_their_fields, a_delegate_is_registered,
-            a_delegate_is_tested_paused_and_changed, names_of_javascript_and_of_nothing_are_names, the_list_is_searched, an_event_is_posted, its_story_is_told,
+            a_delegate_is_tested_paused_and_changed, a_secret_without_a_public_key_is_for_the_receiver,
+            names_of_javascript_and_of_nothing_are_names, the_list_is_searched, an_event_is_posted, its_story_is_told,
             an_erased_event_says_so, the_tail_does_not_jump, a_burst_adds_only_new_rows, stored_numbers_are_shown_as_they_are,
             what_is_given_up_is_shown_first, the_attempts_of_a_delegate_are_searched, attempts_are_shown_while_more_are_made, the_state_is_followed, the_overview_shows_the_flow,
             who_is_behind_needs_attention, rates_are_those_of_all_nodes, a_text_is_cut_between_letters, the_keyboard_is_enough,

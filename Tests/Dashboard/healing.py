@@ -153,6 +153,14 @@ def the_state_follows_at_once(page):
     page.wait(lambda: page.text(".large") == "running")
     post(page, "auth.logged_in", data={"user": {"id": 7}})
     page.wait(lambda: "logged in" in page.text(".changes"))
+    first = page.driver.current_window_handle
+    page.driver.switch_to.new_window("tab")
+    page.wait(lambda: streams(page) == [])
+    call(page.server, "PUT", "/v1/app-state", {"state": "paused"})
+    post(page, "auth.logged_in", data={"user": {"id": "while-hidden"}})
+    page.driver.close()
+    page.driver.switch_to.window(first)
+    page.wait(lambda: "while-hidden" in page.text(".changes") and "paused" in page.text(".strip"))
 
 
 def a_hidden_page_listens_to_nothing(page):

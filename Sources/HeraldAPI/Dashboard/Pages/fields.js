@@ -9,13 +9,25 @@ import { recipeForm } from "./recipe.js";
 const words = { read: (text) => text.split(/[\s,]+/).filter(Boolean), write: (list) => list.join("\n"), rows: 2 };
 const lines = { read: (text) => text.split("\n").map((each) => each.trim()).filter(Boolean), write: words.write, rows: 2 };
 const pairs = {
-  read: (text) => Object.fromEntries(lines.read(text).map((each) => {
-    const colon = each.indexOf(":");
-    return colon < 0 ? [each, ""] : [each.slice(0, colon).trim(), each.slice(colon + 1).trim()];
-  })),
-  write: (object) => Object.entries(object).map(([key, value]) => `${key}: ${value}`).join("\n"),
+  read: (text) => Object.fromEntries(lines.read(text).map(pair)),
+  write: (object) => Object.entries(object).map(([key, value]) => {
+    const plain = `${key}: ${value}`;
+    return same(pair(plain), [key, value]) && !plain.includes("\n") ? plain : `${JSON.stringify(key)}: ${JSON.stringify(value)}`;
+  }).join("\n"),
   rows: 2,
 };
+const same = (one, other) => one.every((each, index) => each === other[index]);
+/// A key and a value. What would be read differently, such as a key with a colon, is written as JSON.
+function pair(line) {
+  if (line.startsWith('"')) {
+    try {
+      const [only, ...more] = Object.entries(JSON.parse(`{${line}}`));
+      if (more.length === 0) return only;
+    } catch { /* A plain key begins with a quotation mark. */ }
+  }
+  const colon = line.indexOf(":");
+  return colon < 0 ? [line, ""] : [line.slice(0, colon).trim(), line.slice(colon + 1).trim()];
+}
 const text = { read: (value) => value, write: (value) => value };
 const number = { read: numeric, write: String };
 const numbers = { read: (value) => words.read(value).map(numeric), write: (list) => list.join(", ") };

@@ -21,9 +21,8 @@ export const shownOnce = (label, words, text, title, ...more) => h("section.secr
 
 /// - Parameter answer: the response to a registration or a rotation.
 export function secret(answer) {
-  const isShared = answer.secret.startsWith("whsec_");
-  return shownOnce("The secret", isShared ? " Give it to the receiver, which verifies each callback with it."
+  return shownOnce("The secret", !answer.public_key ? " Give it to the receiver, which verifies each callback with it."
     : " It signs the callbacks; the receiver needs the public key only.", answer.secret, null,
     answer.public_key && [h("p", "The public key:"), code(answer.public_key)],
-    isShared && Object.entries(samples).map(([language, sample]) => h("details", h("summary", t("Verify in {}", language)), code(sample(answer.secret)))));
+    answer.secret.startsWith("whsec_") && Object.entries(samples).map(([language, sample]) => h("details", h("summary", t("Verify in {}", language)), code(sample(answer.secret)))));
 }

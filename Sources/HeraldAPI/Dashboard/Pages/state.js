@@ -1,7 +1,7 @@
 // The app state with its history, and the auth status of users.
 
 import { curl, may } from "./access.js";
-import { api, eventShape } from "./api.js";
+import { acting, api, eventShape } from "./api.js";
 import { drawing, h, s, show, empty, fails, to, t } from "./dom.js";
 import { has, members, pretty } from "./json.js";
 import { follow, keep } from "./live.js";
@@ -21,10 +21,13 @@ export function state(root, { query, signal }) {
       } }, user, h("button", "Find")), answer, latest));
 
   // Searches for changes may take seconds: the states do not wait for them.
-  const stale = new Set(["app_state.changed", "auth.status_changed"]);
+  const all = ["app_state.changed", "auth.status_changed"];
+  const stale = new Set(all);
   const found = new Map();
+  let searched = 0;
   async function changes(type, limit) {
     if (!stale.delete(type)) return found.get(type);
+    searched = Date.now();
     try {
       found.set(type, (await api.events({ type, limit }, signal)).data);
     } catch (error) {
@@ -61,8 +64,10 @@ export function state(root, { query, signal }) {
         h("span.muted", moment(each.time))))));
   }, 10_000, signal, fails(latest));
 
-  follow("v1/events/stream", () => ({ events: "app_state.changed,auth.status_changed" }), (arrived) => {
+  follow("v1/events/stream", () => ({ events: all.join() }), (arrived) => {
     for (const { type } of arrived) stale.add(type);
+    // A stream starts, and some may have been missed. Without streams this comes every three seconds.
+    if (arrived.length === 0 && (!acting || Date.now() > searched + 10_000)) all.forEach((type) => stale.add(type));
     refreshState();
     refreshUsers();
   }, signal, () => {}, eventShape);
