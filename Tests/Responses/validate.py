@@ -6,6 +6,7 @@ usage: validate.py RESPONSES, a file with a line for each response: {"method", "
 import collections
 import functools
 import json
+import multiprocessing
 import pathlib
 import re
 import sys
@@ -75,15 +76,22 @@ def examples():
                             yield f"the example {name} of {method.upper()} {path} {status}: {error.message[:200]}"
 
 
+def checked(line):
+    """The verdict on a recorded response, and what is wrong with it."""
+    entry = json.loads(line)
+    found = problems(entry)
+    operation = f"{entry['method']} {entry['path'].split('?')[0]} {entry['status']}"
+    verdict = "outside" if found is None else "wrong" if found else "right"
+    return verdict, [f"{operation}: {problem}" for problem in found or []]
+
+
 def main(path):
     counts = collections.Counter()
     wrong = collections.Counter(examples())
-    for line in open(path, encoding="utf-8"):
-        entry = json.loads(line)
-        found = problems(entry)
-        counts["outside" if found is None else "wrong" if found else "right"] += 1
-        for problem in found or []:
-            wrong[f"{entry['method']} {entry['path'].split('?')[0]} {entry['status']}: {problem}"] += 1
+    with open(path, encoding="utf-8") as lines, multiprocessing.Pool() as pool:
+        for verdict, found in pool.imap(checked, lines, chunksize=64):
+            counts[verdict] += 1
+            wrong.update(found)
     for problem, count in wrong.most_common(40):
         print(f"error: {problem} ({count} times)")
     print(f"{counts['right']} responses fit openapi.yaml, {counts['wrong']} do not")
@@ -91,4 +99,5 @@ def main(path):
     sys.exit(1 if wrong or not counts["right"] else 0)
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])
