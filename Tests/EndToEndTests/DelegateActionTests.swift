@@ -214,6 +214,32 @@ struct DelegateActionTests {
         #expect(statistics["pending"]?["exhausted"]?.integer == 0)
     }
 
+    @Test("a replay that is repeated with its Idempotency-Key is the first one, whatever has happened since")
+    func repeatedReplay() async throws {
+        let herald = try await HeraldProcess.start()
+        let isGone = Flag()
+        let receiver = try herald.receiver { _ in .status(isGone.isSet ? 410 : 200) }
+        let registered = try await herald.register(receiver.url())
+        let id = registered.id
+        let path = "/v1/delegates/\(id)/replay"
+        func replay(from: String, _ key: String) async throws -> Answer {
+            try await herald.post(path, #"{"from": "\#(from)"}"#, ["Idempotency-Key": key])
+        }
+        let start = try #require(registered.string("created_at"))
+        let nothing = try await replay(from: start, "nothing")
+        #expect(nothing.status == 202 && nothing["id"]?.isNull == true, "\(nothing.text)")
+        _ = try await herald.deliveries(of: try await herald.publish("a.b"), "delivered")
+        #expect(try await replay(from: start, "nothing").body == nothing.body)
+        let begun = try await replay(from: "earliest", "begun")
+        #expect(begun.status == 202 && begun.string("id") != nil, "\(begun.text)")
+        _ = await receiver.requests(2)
+        isGone.set()
+        try await herald.publish("a.b")
+        _ = try await herald.get("/v1/delegates/\(id)") { $0.string("status") == "gone" }
+        #expect(try await replay(from: "earliest", "begun").body == begun.body)
+        #expect(try await replay(from: "earliest", "other").status == 409)
+    }
+
     @Test("a replay is estimated before it starts, listed while it runs, and can be ended")
     func endReplay() async throws {
         let herald = try await HeraldProcess.start()

@@ -232,8 +232,10 @@ extension Webhooks {
         let plan = ReplayPlan(from: from.input, until: until.input, only: onlyFailed ? .failed : .all)
         if !plan.errors.isEmpty { throw .invalid(plan.errors) }
         let delegate = try hub.webhook(id, of: .default, for: .replay)
-        let (action, backlog) = try await hub.reading { [hub] in try plan.action(for: delegate, hub, $0) }
-        guard let action, !isDryRun else { return Webhook.ReplayPreview(backlog) }
+        let (action, backlog) = try await hub.reading { [hub] in
+            try plan.action(for: delegate, isDryRun: isDryRun, hub, $0)
+        }
+        if isDryRun { return Webhook.ReplayPreview(backlog) }
         switch try await hub.manage(action) {
         case .replay(let replay): return Webhook.ReplayPreview(backlog, id: replay.id)
         case .count(let count), .part(let count, _):

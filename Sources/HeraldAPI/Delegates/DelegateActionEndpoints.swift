@@ -90,12 +90,11 @@ struct DelegateActionEndpoints: Sendable {
         let input = try ReplayInput(call.json())
         let delegate = try call.webhook(in: hub, for: .replay)
         try call.answer(from: hub) { reader in
-            let plan = try input.plan.action(for: delegate, hub, reader)
+            let plan = try input.plan.action(for: delegate, isDryRun: isDryRun, hub, reader)
             if isDryRun { return call.send(input.response(plan.backlog, isDryRun: true)) }
             let answer = input.answer(to: call, delegate, plan.backlog)
             let idempotency: Idempotency<DeliveryWrite.Outcome>? = try call.idempotency(answer)
-            guard let action = plan.action else { return call.send(answer(.count(0))) }
-            call.submit(action, to: hub, idempotency: idempotency, answer)
+            call.submit(plan.action, to: hub, idempotency: idempotency, answer)
         }
     }
 

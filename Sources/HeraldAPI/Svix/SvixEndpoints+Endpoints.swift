@@ -291,9 +291,7 @@ extension SvixEndpoints {
             }
         }
         try call.answer(from: hub) { reader in
-            guard let action = try plan.action(for: delegate, hub, reader).action else {
-                return call.send(done(.count(0)))
-            }
+            let action = try plan.action(for: delegate, hub, reader).action
             call.submit(action, to: hub, idempotency: try call.idempotency(done), done)
         }
     }

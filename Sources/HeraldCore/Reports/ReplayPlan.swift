@@ -27,16 +27,23 @@ package struct ReplayPlan: Sendable {
 
     private static let isReversed = FieldError("/until", "is before from")
 
-    /// The write (`nil` if this part of the log has no event) and the number of events to send. A reader's thread.
+    /// The write and the number of events to send. A reader's thread.
+    /// - Parameter isDryRun: whether what the write would refuse is refused here.
     package func action(
-        for delegate: WebhookDelegate, _ hub: Hub, _ reader: any StoreReader
-    ) throws -> (action: DeliveryWrite.Action?, backlog: Backlog) {
-        try hub.check(.replay(delegateID: delegate.id, after: 0, until: nil), of: delegate.app)
+        for delegate: WebhookDelegate, isDryRun: Bool = false, _ hub: Hub, _ reader: any StoreReader
+    ) throws -> (action: DeliveryWrite.Action, backlog: Backlog) {
+        // Otherwise by the write, which first looks for the response to an earlier request with the same key.
+        if isDryRun { try hub.check(.replay(delegateID: delegate.id, after: 0, until: nil), of: delegate.app) }
         let head = hub.head
         let first = try from.first(in: reader, app: delegate.app, head: head, pointer: "/from")
         let last = try until.last(in: reader, app: delegate.app, head: head, pointer: "/until")
         if last + 1 < first { throw HubError.invalid([Self.isReversed]) }
-        guard first <= last else { return (nil, Backlog()) }
+        guard first <= last else {
+            // A write of nothing, so that a repetition of the request gets the same response.
+            var nothing = DeliveryQuery(WaitingDelivery.State.ended, to: delegate)
+            nothing.events = .max ... .max
+            return (.redeliver(nothing), Backlog())
+        }
         switch only {
         case .all:
             let backlog = try BacklogCounter(hub, reader).count(delegate, after: first - 1, through: last)

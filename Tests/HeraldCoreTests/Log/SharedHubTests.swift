@@ -172,7 +172,7 @@ struct SharedHubTests {
         let reader = memory.makeReader()
         let plan = ReplayPlan(from: .event(id: "e1"), until: .now, only: .all)
         let found = try plan.action(for: delegate, b.hub, reader)
-        if case .replay(_, let after, let until)? = found.action {
+        if case .replay(_, let after, let until) = found.action {
             #expect(until == a.hub.head && after == a.hub.head - 2)
         } else {
             Issue.record("no replay")
