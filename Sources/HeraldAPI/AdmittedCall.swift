@@ -40,7 +40,8 @@ final class AdmittedCall: AdmittedRequest, Admission {
     private func refuse(_ call: Call, _ problem: Problem, isLarge: Bool) {
         guard service.mayBeOutdated(problem) else { return call.send(problem) }
         let refuse: @Sendable (Problem) -> Void = { call.send($0) }
-        service.later(principal.app, call.request, refuse: refuse) { [self] () throws(Problem) in
+        let late: @Sendable (Problem) -> Void = { call.refuse($0) }
+        service.later(principal.app, call.request, refuse: refuse, late: late) { [self] () throws(Problem) in
             // What was read may have ended the key.
             guard route.needs == nil || service.access.isValid(principal) else { throw .unauthorized }
             if isLarge, call.body == nil { throw .tooManyChecks }
@@ -68,7 +69,10 @@ final class OutdatedCall: AdmittedRequest {
         let isLarge = request.body.count > SharedParser.maxShared
         let body = isLarge ? service.bodyRoom.part(request.body.count, of: .unknown) : nil
         if isLarge, body == nil { return refuse(.tooManyChecks) }
-        service.later(.default, request, refuse: refuse) { () throws(Problem) in
+        let late: @Sendable (Problem) -> Void = {
+            _ = responder.sendUnlessBegun(service.refusal($0, request.head, peer))
+        }
+        service.later(.default, request, refuse: refuse, late: late) { () throws(Problem) in
             defer { withExtendedLifetime(body) {} }
             try service.admit(request.head).handle(request, responder)
         }

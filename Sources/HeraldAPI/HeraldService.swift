@@ -191,11 +191,12 @@ package final class HeraldService: RequestHandler, CallServices {
     }
 
     /// Handles a request after the hub has read the changes of other processes.
+    /// - Parameter late: called when the store does not respond in time; the body may run later.
     func later(
         _ app: AppKey, _ request: Request, refuse: @escaping @Sendable (Problem) -> Void,
-        _ body: @escaping @Sendable () throws(Problem) -> Void
+        late: @escaping @Sendable (Problem) -> Void, _ body: @escaping @Sendable () throws(Problem) -> Void
     ) {
-        let pending = deadlines.expect(within: ReadDeadlines.read) { refuse(.storeIsSilent) }
+        let pending = deadlines.expect(within: ReadDeadlines.read) { late(.storeIsSilent) }
         let isTaken = hub.catchUp { [self] error in
             defer { withExtendedLifetime(pending) {} }
             if let error { return refuse(Problem(error)) }

@@ -10,7 +10,12 @@ package final class Responder: Sendable {
     private let connection: ClientConnection
     private let request: UInt64
     private let peer: PeerAddress
-    private let isUsed = Atomic(false)
+    private let state = Atomic(State.open)
+
+    private enum State: UInt8, AtomicRepresentable {
+        /// `begun`: a change may be made, whose outcome is the response.
+        case open, begun, sent
+    }
 
     init(_ connection: ClientConnection, request: UInt64) {
         self.connection = connection
@@ -20,7 +25,7 @@ package final class Responder: Sendable {
     }
 
     deinit {
-        if !isUsed.load(ordering: .relaxed) {
+        if state.load(ordering: .relaxed) != .sent {
             connection.loop.answer(connection, request, nil)
         }
     }
@@ -33,13 +38,27 @@ package final class Responder: Sendable {
 
     /// - Returns: `false` if there was a response already, so that this one is not sent.
     package func sendFirst(_ response: Response) -> Bool {
-        if isUsed.exchange(true, ordering: .relaxed) { return false }
+        if state.exchange(.sent, ordering: .relaxed) == .sent { return false }
+        connection.loop.answer(connection, request, response)
+        return true
+    }
+
+    /// To be called before a change is made whose outcome the response reports.
+    /// - Returns: `false` if there is a response, such as that of a deadline: the change must not be made.
+    package func begin() -> Bool {
+        state.compareExchange(expected: .open, desired: .begun, ordering: .relaxed).original != .sent
+    }
+
+    /// Sends a response that says that nothing was done, unless a change has begun.
+    /// - Returns: whether it was sent.
+    package func sendUnlessBegun(_ response: Response) -> Bool {
+        guard state.compareExchange(expected: .open, desired: .sent, ordering: .relaxed).exchanged else { return false }
         connection.loop.answer(connection, request, response)
         return true
     }
 
     /// Whether a response was sent, such as that of a deadline.
-    package var hasResponse: Bool { isUsed.load(ordering: .relaxed) }
+    package var hasResponse: Bool { state.load(ordering: .relaxed) == .sent }
 
     /// Reports whether the client still waits for the response.
     /// - Parameter body: called on the loop's thread, unless the server stops; must not wait.
@@ -59,7 +78,7 @@ package final class Responder: Sendable {
         guard let start = StreamStart(connection.loop.streams, holder, headers, rules, delegate) else {
             return false
         }
-        if isUsed.exchange(true, ordering: .relaxed) { return true }
+        if state.exchange(.sent, ordering: .relaxed) == .sent { return true }
         connection.loop.post(.stream(connection, request: request, start))
         return true
     }

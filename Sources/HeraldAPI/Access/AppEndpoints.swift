@@ -60,7 +60,7 @@ struct AppEndpoints: Sendable {
         _ call: Call, _ action: AppWrite.Action, _ hub: Hub, _ access: AccessControl,
         _ answer: @escaping @Sendable (AppWrite.Outcome) -> Response
     ) throws(Problem) {
-        hub.submit(
+        call.begin(hub)?.submit(
             AppWrite(action: action, provenance: call.provenance, idempotency: try call.idempotency(answer)) { result in
                 if case .done(.removed(let app)) = result { access.streams.end { $0.app == app.key } }
                 call.send(result, answer)

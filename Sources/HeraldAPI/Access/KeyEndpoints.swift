@@ -78,7 +78,7 @@ struct KeyEndpoints: Sendable {
         _ call: Call, _ action: AccessWrite.Action, app: AppKey, showing text: KeyText?
     ) throws(Problem) {
         let idempotency: Idempotency<AccessWrite.Outcome>? = try call.idempotency { answer(to: call, $0, nil) }
-        hub.submit(
+        call.begin(hub)?.submit(
             AccessWrite(
                 app: app, hasOperatorKey: access.hasOperatorKey, action: action, provenance: call.provenance,
                 idempotency: idempotency

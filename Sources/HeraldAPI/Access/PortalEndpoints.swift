@@ -37,7 +37,7 @@ struct PortalEndpoints: Sendable {
         // At most until the key of the request expires.
         let end = min(hub.clock.wall() + Int64(seconds) * 1000, call.principal.expiresAt ?? .max)
         let (token, session) = try access.new(.link, to: app, by: call.principal, until: end)
-        hub.submit(
+        call.begin(hub)?.submit(
             AccessWrite(app: app, action: .open(session), provenance: call.provenance) { result in
                 switch result {
                 case .done(.noted): answer(token, end)

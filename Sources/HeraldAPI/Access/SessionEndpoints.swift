@@ -86,7 +86,7 @@ struct SessionEndpoints: Sendable {
         let seconds = max(1, (session.expiresAt - hub.clock.wall()) / 1000)
         let answer = Response(
             status: 204, headers: [cookie(text, seconds: seconds, isFramed: isFramed(principal), call)])
-        hub.submit(
+        call.begin(hub)?.submit(
             AccessWrite(app: session.app, action: .open(session)) { result in
                 switch result {
                 case .done(.noted): call.send(answer)

@@ -23,7 +23,7 @@ struct RegistryChange: Sendable {
         _ response: @escaping @Sendable (RegistryWrite.Outcome) -> Response
     ) throws(Problem) {
         let idempotency: Idempotency<RegistryWrite.Outcome>? = try call.idempotency(hasSecret: true, response)
-        hub.submit(
+        call.begin(hub)?.submit(
             RegistryWrite(app: call.app, action: action, provenance: call.provenance, idempotency: idempotency) {
                 result in
                 call.send(result, response)

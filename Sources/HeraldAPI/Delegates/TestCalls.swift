@@ -12,7 +12,7 @@ extension Call {
         response: @escaping @Sendable (CallbackOutcome) -> Response
     ) throws(Problem) {
         guard let wait = waits.begin(for: app) else { throw .tooManyCalls }
-        hub.submit(
+        begin(hub)?.submit(
             AccessWrite(app: app, action: .record(target: delegate.id), provenance: provenance) { [self] result in
                 if case .refused(let refusal) = result { return send(Problem(refusal)) }
                 hub.test(delegate, event) { [self] outcome in

@@ -87,7 +87,7 @@ struct EventTypeEndpoints: Sendable {
             call.send(result) { answer(to: call, type, $0, unchecked) }
         }
         write.mustExist = call.request.head.list(of: "If-Match") == "*"
-        hub.submit(write)
+        call.begin(hub)?.submit(write)
     }
 
     private func answer(

@@ -63,6 +63,7 @@ final class PostEndpoint: Sendable {
         _ input: PostInput, _ body: [UInt8], _ call: Call, _ waiting: WaitingPost?, _ trace: PublicationTrace?
     ) throws(Problem) {
         if input.drafts.isEmpty { return Posting(call, input, nil, trace).accept() }
+        guard call.responder.begin() else { return }
         let watch = waiting?.begin(waits, hub, call, events: input.drafts.count, body.count)
         let waiting = watch == nil ? nil : waiting
         let posting = Posting(call, input, waiting, trace)

@@ -104,7 +104,7 @@ struct ScheduledEndpoints: Sendable {
 
     private func change(_ call: Call, _ action: PendingWrite.Action) throws(Problem) {
         let id = call.parameters[0]
-        hub.submit(
+        call.begin(hub)?.submit(
             PendingWrite(app: call.app, id: id, action: action, provenance: call.provenance) { result in
                 call.send(result) { outcome in
                     if let error = outcome.error { return call.response(to: Problem(error)) }

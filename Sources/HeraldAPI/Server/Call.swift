@@ -73,6 +73,10 @@ final class Call: Sendable {
     func send(_ response: Response, caching: String = "no-store") {
         let status = response.status
         responder.send(completed(response, caching: caching))
+        trace(status)
+    }
+
+    private func trace(_ status: Int) {
         if status >= 400 { admission.services.refusals?.record(request.head, template, status, since: began) }
     }
 
@@ -143,14 +147,28 @@ final class Call: Sendable {
         try problem { () throws(HubError) in try hub.webhook(parameters[0], of: app, for: action) }
     }
 
-    /// Sends a problem after this time, unless the returned object is released before.
+    /// Sends a problem after this time, unless the returned object is released before, or a change has begun.
     func deadline(milliseconds: Int = ReadDeadlines.read) -> ReadDeadlines.Pending {
-        admission.services.deadlines.expect(within: milliseconds) { [self] in send(.storeIsSilent) }
+        admission.services.deadlines.expect(within: milliseconds) { [self] in refuse(.storeIsSilent) }
     }
 
+    /// Sends a problem that says that nothing was done, unless a change has begun.
+    func refuse(_ problem: Problem) {
+        let response = response(to: problem)
+        let status = response.status
+        if responder.sendUnlessBegun(completed(response)) { trace(status) }
+    }
+
+    /// The hub, for a change whose outcome the response reports; `nil` if the response was that nothing was done.
+    func begin(_ hub: Hub) -> Hub? { responder.begin() ? hub : nil }
+
     /// Runs on a reader's thread, in the turns of the app of the request, and sends the returned response or the thrown problem.
-    func answer(from hub: Hub, _ body: @escaping @Sendable (any StoreReader) throws -> Void) throws(Problem) {
-        try answer(from: hub, for: app, body)
+    /// - Parameter refuse: what to do with the problem instead.
+    func answer(
+        from hub: Hub, refuse: (@Sendable (Problem) -> Void)? = nil,
+        _ body: @escaping @Sendable (any StoreReader) throws -> Void
+    ) throws(Problem) {
+        try answer(from: hub, for: app, refuse: refuse, body)
     }
 
     /// Runs on a reader's thread and sends the returned response or the thrown problem. If a store that other processes share does
@@ -159,25 +177,26 @@ final class Call: Sendable {
     ///   - app: the app in whose turns it runs; `nil` for the turns of the server itself.
     ///   - milliseconds: the time for the response; `nil` for the default.
     func answer(
-        from hub: Hub, for app: AppKey?, within milliseconds: Int? = nil,
+        from hub: Hub, for app: AppKey?, within milliseconds: Int? = nil, refuse: (@Sendable (Problem) -> Void)? = nil,
         _ body: @escaping @Sendable (any StoreReader) throws -> Void
     ) throws(Problem) {
+        let refuse = refuse ?? { self.send($0) }
         let limit = milliseconds ?? (hub.limitsReads ? ReadDeadlines.read : nil)
         let pending = limit.map { deadline(milliseconds: $0) }
-        let taken = hub.read(app: app) { [self] reader in
+        let taken = hub.read(app: app) { reader in
             defer { withExtendedLifetime(pending) {} }
             do {
                 try body(reader.get())
             } catch let problem as Problem {
-                send(problem)
+                refuse(problem)
             } catch let error as HubError {
                 if case .store(let cause) = error { hub.storage.requestFailed(cause, at: hub.clock.monotonic()) }
-                send(Problem(error))
+                refuse(Problem(error))
             } catch let error as StoreError {
                 hub.storage.requestFailed(error, at: hub.clock.monotonic())
-                send(Problem(error))
+                refuse(Problem(error))
             } catch {
-                send(Problem(StoreError.failed(reason: "\(error)")))
+                refuse(Problem(StoreError.failed(reason: "\(error)")))
             }
         }
         if !taken { throw .tooManyReads }

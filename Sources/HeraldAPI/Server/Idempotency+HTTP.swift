@@ -40,7 +40,7 @@ extension Call {
         _ action: DeliveryWrite.Action, to hub: Hub, idempotency: Idempotency<DeliveryWrite.Outcome>?,
         _ answer: @escaping @Sendable (DeliveryWrite.Outcome) -> Response
     ) {
-        hub.submit(
+        begin(hub)?.submit(
             DeliveryWrite(app: app, action: action, provenance: provenance, idempotency: idempotency) { [self] in
                 send($0, answer)
             })

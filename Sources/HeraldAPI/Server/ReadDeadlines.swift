@@ -3,7 +3,8 @@ import HeraldRuntime
 import Synchronization
 
 /// Responds instead of a store that does not: a database on another machine can stop to respond without closing its
-/// connections. The read itself continues, and its response comes too late to be sent.
+/// connections. The read itself continues, and its response comes too late to be sent; a change that depends on it is not made
+/// (``Responder/begin()``).
 ///
 /// Any thread. While something is pending, a timer of the hub fires every `interval`.
 final class ReadDeadlines: Sendable {

@@ -187,7 +187,7 @@ struct StateEndpoints: Sendable {
         _ call: Call, _ draft: EventDraft, _ trace: PublicationTrace?,
         then respond: @escaping @Sendable (_ isInMemory: Bool) throws(Problem) -> Void
     ) {
-        hub.publish(
+        call.begin(hub)?.publish(
             Publication(app: call.app, drafts: [draft], span: trace?.span, caller: call.responder.loop) { result in
                 guard case .done(let posted) = result else {
                     if case .refused(let refusal) = result { call.send(Problem(refusal)) }

@@ -181,7 +181,7 @@ extension SvixEndpoints {
 
     /// - Parameter version: that of the description, 0 for none; `nil` for any.
     private func write(_ call: Call, _ type: String, _ action: EventTypeWrite.Action, ifVersion version: Int64? = nil) {
-        hub.submit(
+        call.begin(hub)?.submit(
             EventTypeWrite(
                 app: call.app, type: type, ifVersion: version.map { [$0] }, action: action, provenance: call.provenance
             ) { result in

@@ -53,7 +53,7 @@ extension SvixEndpoints {
         // A message that is refused creates no application.
         _ = try message(call)
         _ = try call.idempotencyKey()
-        hub.submit(
+        call.begin(hub)?.submit(
             AppWrite(
                 action: .add(id: hub.ids.next("app_", time: hub.clock.wall()), settings), provenance: call.provenance
             ) { result in
@@ -115,7 +115,7 @@ extension SvixEndpoints {
             }
             return .json(status: 202) { $0.svixMembers(of: first.event, showsPayload) }
         }
-        hub.enqueue(
+        call.begin(hub)?.enqueue(
             Publication(
                 app: call.app, drafts: input.drafts, idempotency: try call.idempotency(answer), span: trace?.span,
                 caller: call.responder.loop
