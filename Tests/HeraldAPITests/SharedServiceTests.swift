@@ -213,6 +213,48 @@ struct SharedServiceTests {
         await node.stop()
     }
 
+    @Test("a change whose request was refused because the store did not respond in time is not made later")
+    func lateChanges() async throws {
+        let memory = MemoryStore()
+        let (a, b) = (try Node(memory), try Node(memory))
+        let made = try await a.send(
+            "POST", "/v1/delegates", key: operatorKey, body: #"{"url":"http://127.0.0.1:9/","events":["b"]}"#)
+        let id = try member("id", of: made.1)
+        #expect(try await a.send("POST", "/v1/events", key: operatorKey, body: #"{"type":"b"}"#).0 == 202)
+        let gate = Flag()
+        defer { gate.set() }
+        // The writer waits for the store, and all threads that read.
+        let isBlocked = Flag()
+        let isTaken = a.hub.catchUp { _ in
+            isBlocked.set()
+            _ = try? blockUntil("the store responds") { gate.isSet }
+        }
+        #expect(isTaken)
+        try await eventually("the writer waits") { isBlocked.isSet }
+        for _ in 1...64 {
+            #expect(a.hub.read(app: nil) { _ in try? blockUntil("the store responds") { gate.isSet } })
+        }
+        // Of a key that another process has made, which this one does not know yet.
+        let key = try member(
+            "key",
+            of: try await b.send("POST", "/v1/keys", key: operatorKey, body: #"{"name":"k","scopes":["publish"]}"#).1)
+        async let publication = a.send("POST", "/v1/events", key: key, body: #"{"type":"a"}"#)
+        async let replay = a.send(
+            "POST", "/v1/delegates/\(id)/replay", key: operatorKey, body: #"{"from":"earliest"}"#)
+        for refused in [try await publication, try await replay] {
+            #expect(refused.0 == 503 && refused.1.contains("Nothing was done"), "\(refused)")
+        }
+        gate.set()
+        // What waited before has run by then.
+        while try await a.send("GET", "/v1/events", key: operatorKey).0 == 503 {}
+        #expect(try await a.send("POST", "/v1/events", key: key, body: #"{"type":"c"}"#).0 == 202)
+        let log = try await a.send("GET", "/v1/events", key: operatorKey)
+        #expect(log.1.contains(#""type":"c""#) && !log.1.contains(#""type":"a""#), "\(log)")
+        let replays = try await a.send("GET", "/v1/delegates/\(id)/replays", key: operatorKey)
+        #expect(replays.1.contains(#""data":[]"#), "\(replays)")
+        for node in [a, b] { await node.stop() }
+    }
+
     @Test("while the store has not responded for seconds, requests get no access, except those for metrics")
     func metricsOfSilentStore() async throws {
         let clock = ManualClock()
@@ -246,7 +288,7 @@ struct SharedServiceTests {
         await node.stop()
     }
 
-    @Test("an erasure that is refused after it has removed scheduled events is in the audit log")
+    @Test("an erasure that is refused after it has removed scheduled events says so, and is in the audit log")
     func refusedErasure() async throws {
         let node = try Node(MemoryStore())
         let time = Timestamp(milliseconds: Clock.system.wall() + 3_600_000)
@@ -264,7 +306,8 @@ struct SharedServiceTests {
         for _ in 0..<threads { #expect(node.hub.read(app: nil, block)) }
         try await eventually("all threads read") { blocked.value == threads }
         while node.hub.read(app: nil, block) {}
-        #expect(try await node.send("DELETE", "/v1/subjects/s", key: operatorKey).0 == 503)
+        let refused = try await node.send("DELETE", "/v1/subjects/s", key: operatorKey)
+        #expect(refused.0 == 503 && refused.1.contains("A part of the data of the subject is erased."), "\(refused)")
         gate.set()
         var list = try await node.send("GET", "/v1/events?state=scheduled", key: operatorKey)
         while list.0 == 503 { list = try await node.send("GET", "/v1/events?state=scheduled", key: operatorKey) }

@@ -82,10 +82,10 @@ private struct Erasing: Sendable {
         _ action: DeliveryWrite.Action, isFirst: Bool = false, _ erased: Erasure,
         then: @escaping @Sendable (_ sum: Erasure, _ step: Erasure) -> Void
     ) {
-        hub.submit(
+        call.begin(hub)?.submit(
             DeliveryWrite(app: call.app, action: action, provenance: isFirst ? call.provenance : nil) { result in
+                if case .refused(let refusal) = result, !isFirst { return stop(Problem(refusal)) }
                 guard case .done(.erased(let more)) = result else {
-                    // Erased slices stay erased; the request can be repeated.
                     return call.send(result) { call.response(to: $0) { _ in Response(status: 204) } }
                 }
                 then(erased.adding(more), more)
@@ -94,10 +94,18 @@ private struct Erasing: Sendable {
 
     /// The writer's thread.
     private func readOn(after sequence: LogPosition, _ erased: Erasure) {
-        call.attempt { () throws(Problem) in
-            try call.answer(from: hub) { try read($0, after: sequence, erased) }
+        do throws(Problem) {
+            try call.answer(from: hub, refuse: stop) { try read($0, after: sequence, erased) }
+        } catch {
+            stop(error)
         }
     }
+
+    /// Steps are done, which stay done.
+    private func stop(_ problem: Problem) { call.send(problem.saying(Self.isPart)) }
+
+    private static let isPart =
+        "A part of the data of the subject is erased. Repeat the request in a second: it erases the rest."
 
     private func receipt(_ erased: Erasure) {
         let now = hub.clock.wall()

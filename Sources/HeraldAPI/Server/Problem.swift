@@ -20,7 +20,7 @@ struct Problem: Error, Sendable {
     /// The last segment of `type`: stable, for programs.
     let name: String
     let title: String
-    let detail: String
+    private(set) var detail: String
     var items: [Item] = []
     var headers: [Response.Field] = []
     /// A key or link that is not valid: counted when the response is sent (`AccessControl.counted`).
@@ -50,6 +50,15 @@ struct Problem: Error, Sendable {
         var response = Response(status: status, headers: fields, body: json)
         response.holdMilliseconds = holdMilliseconds
         return response
+    }
+}
+
+extension Problem {
+    /// The problem with another detail.
+    func saying(_ detail: String) -> Problem {
+        var problem = self
+        problem.detail = detail
+        return problem
     }
 }
 
