@@ -16,9 +16,11 @@ extension SQLiteStore {
         do {
             let old = ColumnSealer(sealer: from)
             let connection = try open(folder, lock, LogExtent(path: folder.extent), old)
-            try rewrap(connection, from: old, to: ColumnSealer(sealer: to))
-            try lock.write(logInUse: false)
-            try connection.checkpointOnClose()
+            // After its commit it has succeeded, whatever fails: the old key opens nothing any more. A backup of another process may
+            // keep the log.
+            let isCut = try rewrap(connection, from: old, to: ColumnSealer(sealer: to))
+            if isCut { try? lock.write(logInUse: false) }
+            try? connection.checkpointOnClose()
         }
         // The lock is released after the connection is closed.
         withExtendedLifetime(lock) {}
@@ -36,7 +38,11 @@ extension SQLiteStore {
     }
 
     /// One transaction. Overwritten values are removed from the write-ahead log, too.
-    static func rewrap(_ connection: Connection, from old: ColumnSealer, to new: ColumnSealer) throws(StoreError) {
+    /// - Returns: whether that was possible: another process may read the log.
+    @discardableResult
+    static func rewrap(
+        _ connection: Connection, from old: ColumnSealer, to new: ColumnSealer
+    ) throws(StoreError) -> Bool {
         try connection.transaction { () throws(StoreError) in
             try rewrapDelegates(connection, from: old, to: new)
             try rewrapAnswers(connection, from: old, to: new)
@@ -47,7 +53,7 @@ extension SQLiteStore {
                     .run(1, lent: try new.makeProof())
             }
         }
-        _ = try connection.checkpoint(.truncate)
+        return (try? connection.checkpoint(.truncate)) ?? false
     }
 
     private static func rewrapDelegates(

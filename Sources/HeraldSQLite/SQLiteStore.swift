@@ -162,6 +162,8 @@ package final class SQLiteStore: EventStore, @unchecked Sendable {
         // Leave the file unchanged after a failed flush, or if it is no longer in the folder.
         if failure.withLock({ $0 }) == nil { prepareToClose() }
         writer = nil
+        // A backup of another process has kept the log, and commits may be nowhere else.
+        if folder.size(folder.log) ?? 0 > 0 { try? lock?.write(logInUse: true) }
         lock = nil
     }
 

@@ -28,6 +28,8 @@ extension Writer {
 
     func giveBack(bytes: Int64) throws(StoreError) -> Int64 {
         let page = Int64(LogFrame.pageSize)
+        // 0 would be all.
+        guard bytes >= page else { return 0 }
         let before = try connection.integer("PRAGMA page_count")
         // It moves the last page of the file to a free one, and cuts the file; once for each row.
         try connection.execute("PRAGMA incremental_vacuum(\(bytes / page))")

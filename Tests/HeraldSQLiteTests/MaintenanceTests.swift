@@ -319,6 +319,61 @@ struct MaintenanceTests {
         #expect(try DatabaseCheck.run(salvaged).isGood)
     }
 
+    @Test(
+        "events whose first or last page can't be read are reported, and keep their positions",
+        arguments: [true, false])
+    func unreadableLeaf(isFirst: Bool) throws {
+        try makeDatabase(400)
+        let leaves: [Int64]
+        do {
+            let connection = try Connection(path: database, .immutable)
+            leaves = try Statement(
+                connection, "SELECT pageno FROM dbstat WHERE name = 'events' AND pagetype = 'leaf' ORDER BY path"
+            ).rows { $0.integer(0) }
+        }
+        try #require(leaves.count > 20)
+        let leaf = try #require(isFirst ? leaves.first : leaves.last)
+        // Its first byte is its kind.
+        try flip(database, Int(leaf - 1) * 4096, bit: 0x40)
+        let salvaged = folder.path + "/salvaged"
+        let report = try Salvage.run(from: path, to: salvaged)
+        #expect(report.lines.contains { !$0.isGood && $0.text.hasPrefix("events: ") }, "\(report.lines)")
+        let found = try content(salvaged)
+        #expect(found.bodies.count > 350 && !found.damaged.isEmpty)
+        #expect(found.bodies.count + found.damaged.count == 400)
+        #expect(found.damaged.contains(isFirst ? 1 : 400))
+        #expect(found.settled == 7)
+    }
+
+    @Test("a folder into which a migration has not ended, or which was moved, is not backed up, and not called good")
+    func migration() throws {
+        try makeDatabase()
+        for state in [MoveState.into("postgres://one"), .away("postgres://two")] {
+            try MoveMark.write(state, try StoreFolder(path))
+            #expect(failure { _ = try Backup.make(of: path, to: backup) } == state.error(path))
+            let bad = try DatabaseCheck.run(path).lines.filter { !$0.isGood }.map(\.text)
+            #expect(bad.count == 1 && bad[0].hasPrefix("migration: "), "\(bad)")
+        }
+        try MoveMark.write(nil, try StoreFolder(path))
+        #expect(try Backup.make(of: path, to: backup) > 0)
+    }
+
+    @Test("a log that a backup of another process keeps when the store is closed is known to be needed")
+    func keptLog() throws {
+        let store = try SQLiteStore(folder: path)
+        try fill(store, 1...10)
+        do {
+            let backup = try Connection(path: database, .readOnly)
+            try backup.execute("BEGIN")
+            #expect(try backup.integer("SELECT count(*) FROM events") == 10)
+            store.close()
+        }
+        try #require(!(bytes(path + "/herald.db-wal") ?? []).isEmpty)
+        unlink(path + "/herald.db-wal")
+        #expect(try !DatabaseCheck.run(path).isGood)
+        #expect(failure { _ = try SQLiteStore(folder: path) } != nil)
+    }
+
     @Test("a database that is empty is not called good, and nothing is made of it")
     func emptied() throws {
         try makeDatabase()

@@ -368,6 +368,9 @@ struct SQLiteStoreTests {
         let pages = try connection.integer("PRAGMA page_count")
         #expect(try give(40_960) == 40_960)
         #expect(try connection.integer("PRAGMA page_count") == pages - 10)
+        // Less than a page.
+        #expect(try give(4_095) == 0)
+        #expect(try connection.integer("PRAGMA page_count") == pages - 10)
         while try give(1 << 20) > 0 {}
         #expect(try connection.integer("PRAGMA freelist_count") == 0)
         #expect(try connection.integer("PRAGMA page_count") < pages / 3)

@@ -37,6 +37,7 @@ package enum Backup {
         }
         try refuse(existing: path)
         let source = try StoreFolder(folder)
+        if let state = try MoveMark.read(source) { throw state.error(folder) }
         let pace = Pace(isOn: source.isInUse)
         if !pace.isOn,
             let problem = try LogScan.problem(

@@ -28,6 +28,7 @@ package enum DatabaseCheck {
                 throw MaintenanceError(kind: .input, description: "There is no Herald database in \(path).")
             }
             let folder = try StoreFolder(path)
+            if let state = try MoveMark.read(folder) { report.bad("migration: \(state.error(path))") }
             if !folder.isInUse {
                 try folder.checkHeader()
                 let bound = LogExtent.bound(path: folder.extent)

@@ -213,6 +213,8 @@ struct TableCopy {
         var next: LogPosition?
         var copied = 0
         var lost: [LogPosition] = []
+        // Whether the rows ended with an error.
+        var isCut = false
         var failure: StoreError?
         func lose(_ position: LogPosition) throws(StoreError) {
             lost.append(position)
@@ -261,27 +263,39 @@ struct TableCopy {
                 default: throw error
                 }
                 // Skip the unreadable part, one position at a time.
-                guard let position = next ?? firstKnown(), position < head else { break }
-                try lose(position)
-                next = position + 1
+                guard let position = next ?? known("min"), position <= head else {
+                    isCut = true
+                    break
+                }
+                if let last = gaps[position] {
+                    next = last + 1
+                } else {
+                    try lose(position)
+                    next = position + 1
+                }
             }
         }
-        if lost.isEmpty { return report.good("events: \(copied) rows") }
-        report.bad("events: \(copied) rows; \(lost.count) were damaged, at \(DatabaseCheck.list(lost))")
+        if lost.isEmpty, !isCut { return report.good("events: \(copied) rows") }
+        let missing =
+            lost.isEmpty ? "others could not be read" : "\(lost.count) were damaged, at \(DatabaseCheck.list(lost))"
+        report.bad("events: \(copied) rows; \(missing)")
     }
 
-    /// The first position, for when the first event can't be read.
-    private func firstKnown() -> LogPosition? {
-        try? from.integer("SELECT min(sequence) FROM events WHERE sequence > 0")
+    /// The first or last position; of the index, if the row can't be read.
+    /// - Parameter function: `min` or `max`.
+    private func known(_ function: String) -> LogPosition? {
+        (try? from.integer("SELECT \(function)(sequence) FROM events WHERE sequence > 0"))
+            ?? (try? from.integer(
+                "SELECT \(function)(sequence) FROM events INDEXED BY events_by_id WHERE app >= 0 AND sequence > 0"))
     }
 
     /// An upper bound of the positions: a page has at most `rowsOfPage` rows, and what retention has removed is known. A row
     /// beyond it has a damaged key.
     private func lastPlausible() throws(StoreError) -> LogPosition {
-        let last = (try? from.integer("SELECT max(sequence) FROM events")) ?? 0
+        let last = known("max") ?? 0
         let removed = try to.integer("SELECT ifnull(max(last - first), 0) * count(*) FROM gaps")
         let rows = try from.integer("PRAGMA page_count") * Self.rowsOfPage
-        return min(last, StoredNumber.figure(firstKnown() ?? 0) + rows + StoredNumber.figure(removed))
+        return min(last, StoredNumber.figure(known("min") ?? 0) + rows + StoredNumber.figure(removed))
     }
 
     private static let rowsOfPage: Int64 = 256
