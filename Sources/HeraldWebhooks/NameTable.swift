@@ -25,6 +25,7 @@ struct NameTable {
     /// A name that is looked up, or waits for it.
     private struct Search {
         let app: AppKey
+        let askedAt: Int64
         var waiters: [Mailbox<Resolver.Reply>] = []
         /// When its lookup began; `nil` while it waits.
         var begunAt: Int64?
@@ -54,8 +55,9 @@ struct NameTable {
     private var waitingCount = 0
     private var openCount = 0
     private var openCounts: [AppKey: Int] = [:]
-    /// The lookups that are not late and not overdue yet, in the order in which they began.
-    private var late = FIFO<(begunAt: Int64, host: String)>()
+    /// The names that are not late yet, in the order in which they were asked for: also those that wait for a lookup.
+    private var late = FIFO<(askedAt: Int64, host: String)>()
+    /// The lookups that are not overdue yet, in the order in which they began.
     private var overdue = FIFO<(begunAt: Int64, host: String)>()
 
     /// - Parameters:
@@ -111,10 +113,14 @@ struct NameTable {
             return nil
         }
         guard enqueue(host, app) else {
+            if let record = records[host], !record.addresses.isEmpty, now - record.foundAt < Self.staleTime {
+                return Self.borrowed(record, now)
+            }
             let reason = "too many names wait to be looked up"
             return Resolver.Entry(answer: .unavailable(reason), expiresAt: now)
         }
-        searches[host] = Search(app: app, waiters: mailbox.map { [$0] } ?? [])
+        searches[host] = Search(app: app, askedAt: now, waiters: mailbox.map { [$0] } ?? [])
+        late.append((now, host))
         return nil
     }
 
@@ -138,7 +144,6 @@ struct NameTable {
             searches[host] = search
             openCount += 1
             openCounts[search.app, default: 0] += 1
-            late.append((now, host))
             overdue.append((now, host))
             hosts.append(host)
         }
@@ -213,16 +218,16 @@ struct NameTable {
     /// When `expire` has something to do; `max` for never.
     var nextAt: Int64 {
         min(
-            late.first.map { $0.begunAt + Self.lateTime } ?? .max,
+            late.first.map { $0.askedAt + Self.lateTime } ?? .max,
             overdue.first.map { $0.begunAt + Self.overdueTime } ?? .max)
     }
 
     /// Ends the wait for lookups that take long.
     mutating func expire(_ now: Int64) -> [Delivery] {
         var deliveries: [Delivery] = []
-        while let first = late.first, first.begunAt + Self.lateTime <= now {
+        while let first = late.first, first.askedAt + Self.lateTime <= now {
             late.removeFirst()
-            guard var search = searches[first.host], search.begunAt == first.begunAt else { continue }
+            guard var search = searches[first.host], search.askedAt == first.askedAt else { continue }
             search.isLate = true
             if let record = records[first.host], !record.addresses.isEmpty, now - record.foundAt < Self.staleTime {
                 let reply = Resolver.Reply(host: first.host, entry: Self.borrowed(record, now))

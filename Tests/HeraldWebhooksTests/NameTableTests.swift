@@ -63,6 +63,29 @@ import Testing
         #expect(table.expire(3_700 * second + second / 2).isEmpty)
     }
 
+    @Test("the last known addresses are used also while the refresh waits for others, or finds no room")
+    func staleInQueue() {
+        var table = NameTable(maxOpen: 2, maxWaiting: 3)
+        #expect(table.resolve("a", app(1), mailbox, 0) == nil)
+        #expect(table.begin(0) == ["a"])
+        #expect(table.end("a", .addresses([address]), 0).count == 1)
+        let later = 600 * second
+        #expect(table.resolve("b", app(1), mailbox, later) == nil)
+        #expect(table.begin(later) == ["b"])
+        #expect(table.resolve("a", app(1), mailbox, later) == nil)
+        // One app leaves a lookup to others.
+        #expect(table.begin(later).isEmpty)
+        let late = table.expire(later + second / 2)
+        #expect(late.map { addresses($0.reply.entry) } == [[address]])
+        #expect(addresses(table.resolve("a", app(1), mailbox, later + 4 * second)) == [address])
+        var full = NameTable(maxOpen: 1, maxWaiting: 1)
+        #expect(full.resolve("a", app(1), mailbox, 0) == nil)
+        #expect(full.begin(0) == ["a"])
+        #expect(full.end("a", .addresses([address]), 0).count == 1)
+        #expect(full.resolve("b", app(1), mailbox, later) == nil)
+        #expect(addresses(full.resolve("a", app(1), mailbox, later)) == [address])
+    }
+
     @Test("a name that has no address any more is not called at its old one")
     func gone() throws {
         var table = try known()
