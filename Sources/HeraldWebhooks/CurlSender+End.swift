@@ -149,7 +149,9 @@ extension CurlSender {
             verdict = .failed(.responseRefused, detail: "status \(status): the body \(reason) /request/success")
         }
         var outcome = CallbackOutcome(verdict: verdict, duration: duration, excerpt: excerpt, transport: transport)
-        if status == 401, let tokens = target.tokens { outcome.isStale = tokens.refused(before: transfer.startedAt) }
+        if status == 401, let tokens = target.tokens {
+            outcome.isStale = tokens.refused(issued: transfer.tokenIssuedAt, before: transfer.startedAt)
+        }
         outcome.control = answer.control
         // A permission for another origin does not count.
         if callback.purpose == .handshake, let origin = answer.allowedOrigin,

@@ -169,6 +169,7 @@ extension CurlSender {
         do {
             let wall = clock.wall()
             let recipe = try request(callback, target, now: wall)
+            transfer.tokenIssuedAt = target.tokens?.issuedAt ?? 0
             let payload = recipe?.payload ?? encoder.payload(callback.event, target.format)
             try makeRoom(for: recipe?.ownBytes ?? payload.headerBytes, transfer, target.delegate.app)
             try transfer.prepare(

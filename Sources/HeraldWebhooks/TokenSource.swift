@@ -14,7 +14,7 @@ final class TokenSource {
     /// Empty without a token.
     private(set) var text = ""
     /// When it was issued, and until when it is used: nanoseconds of the monotonic clock.
-    private var issuedAt = Int64.min
+    private(set) var issuedAt = Int64.min
     private var expiresAt = Int64.min
     private var waiting: [WaitingCallback] = []
     var isRequested = false
@@ -64,12 +64,14 @@ final class TokenSource {
     func isValid(_ now: Int64) -> Bool { expiresAt > now }
 
     /// The receiver has responded with 401: the next callback requests another token.
-    /// - Parameter start: when the callback began.
+    /// - Parameters:
+    ///   - issued: when the token of the callback was issued.
+    ///   - start: when the callback began.
     /// - Returns: whether the token was older, so that another one may help.
-    func refused(before start: Int64) -> Bool {
+    func refused(issued: Int64, before start: Int64) -> Bool {
         // Another callback may have replaced it since.
-        if issuedAt <= start { expiresAt = .min }
-        return issuedAt < start
+        if issued == issuedAt, issued <= start { expiresAt = .min }
+        return issued < start
     }
 
     /// Takes the token from the response of the authorization server.

@@ -30,6 +30,8 @@ final class Transfer {
     var startedAt: Int64 = 0
     var lookedUpAt: Int64 = 0
     var dialledAt: Int64 = 0
+    /// When the access token in its request was issued, by the same clock; 0 without one.
+    var tokenIssuedAt: Int64 = 0
     /// It uses a new connection: for the second try after a dead connection, or because its target uses each connection
     /// once.
     private(set) var isFresh = false

@@ -297,11 +297,15 @@ func recipe(_ json: String) throws -> Recipe {
         let tokens: Receiver
         let receiver: Receiver
 
-        init() throws {
-            let issued = Issued()
+        /// - Parameter gates: hold the responses to the second callback, the third, and so on.
+        init(_ gates: ReceiverGate...) throws {
+            let (issued, count) = (Issued(), Counter())
             self.issued = issued
             tokens = try Receiver { _ in issued.issue() }
-            receiver = try Receiver { issued.check($0) }
+            receiver = try Receiver { request in
+                let (reply, number) = (issued.check(request), count.next() - 2)
+                return gates.indices.contains(number) ? .held(gates[number], reply) : reply
+            }
         }
 
         func delegate(_ more: String = "", tokenURL: String? = nil) throws -> WebhookDelegate {
@@ -362,6 +366,31 @@ func recipe(_ json: String) throws -> Recipe {
         let last = await loop.send(target)
         #expect(last.status == 401)
         #expect(!last.isStale)
+    }
+
+    @Test("a token that is refused after another callback has replaced it says nothing about the new one")
+    func replaced() async throws {
+        let (first, second) = (ReceiverGate(), ReceiverGate())
+        let servers = try Servers(first, second)
+        let loop = try SendingLoop()
+        defer { servers.close() }
+        defer { loop.stop() }
+        defer { for gate in [first, second] { gate.open() } }
+        let target = try servers.delegate()
+        #expect(await loop.send(target).isSuccess)
+        servers.issued.revoke()
+        async let early = loop.send(target)
+        _ = await servers.receiver.requests(2)
+        async let late = loop.send(target)
+        _ = await servers.receiver.requests(3)
+        first.open()
+        #expect(await early.isStale)
+        #expect(await loop.send(target).isSuccess)
+        second.open()
+        let outcome = await late
+        #expect(outcome.status == 401 && outcome.isStale)
+        #expect(await loop.send(target).isSuccess)
+        #expect(servers.tokens.requests.count == 2)
     }
 
     @Test(
