@@ -55,7 +55,7 @@ struct NameTable {
     private var waitingCount = 0
     private var openCount = 0
     private var openCounts: [AppKey: Int] = [:]
-    /// The names that are not late yet, in the order in which they were asked for: also those that wait for a lookup.
+    /// The names that are not late yet, in the order of their first request: also those that wait for a lookup.
     private var late = FIFO<(askedAt: Int64, host: String)>()
     /// The lookups that are not overdue yet, in the order in which they began.
     private var overdue = FIFO<(begunAt: Int64, host: String)>()

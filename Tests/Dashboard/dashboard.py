@@ -96,7 +96,7 @@ def a_delegate_is_tested_paused_and_changed(page):
 
 def a_secret_without_a_public_key_is_for_the_receiver(page):
     delegate = call(page.server, "POST", "/v1/delegates", {"url": page.receiver + "/text", "events": ["never.*"], "request": {"sign": ["github"]},
-                                                           "secret": "a-text-that-both-know"})["id"]
+                                                           "secret": "a-text-that-both-have"})["id"]
     page.open("#/delegates/" + delegate)
     page.click("Rotate secret")
     page.click("Rotate")

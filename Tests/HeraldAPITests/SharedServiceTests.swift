@@ -234,7 +234,7 @@ struct SharedServiceTests {
         for _ in 1...64 {
             #expect(a.hub.read(app: nil) { _ in try? blockUntil("the store responds") { gate.isSet } })
         }
-        // Of a key that another process has made, which this one does not know yet.
+        // Of a key that another process has made, and this one has not read yet.
         let key = try member(
             "key",
             of: try await b.send("POST", "/v1/keys", key: operatorKey, body: #"{"name":"k","scopes":["publish"]}"#).1)

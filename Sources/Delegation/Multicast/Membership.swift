@@ -20,7 +20,7 @@ final class Membership: @unchecked Sendable {
     private let free: Lane
     /// The other members: one lane for each actor and kind of delivery.
     private(set) var bound: [Lane] = []
-    /// As many lanes have to be looked through for released members: those of actors that ended get no others.
+    /// With as many lanes, a sweep also removes the lanes of actors that ended, which get no other members.
     private var laneSweepCount = 16
     /// The number of messages that may wait in a lane.
     private let limit: Int

@@ -90,7 +90,7 @@ struct DeliveryEndpoints: Sendable {
         let idempotency: Idempotency<DeliveryWrite.Outcome>? = try call.idempotency(answer)
         try call.answer(from: hub) { reader in
             var wanted = try filter.query(standard, reader)
-            // Otherwise by the write, which first looks for the response to an earlier request with the same key.
+            // Otherwise by the write, after it has searched for the response to an earlier request with the same key.
             if isDryRun {
                 try hub.check(action(wanted), of: call.app)
                 let (count, next) = try filter.count(wanted, before: before, reader)

@@ -32,7 +32,7 @@ package struct ReplayPlan: Sendable {
     package func action(
         for delegate: WebhookDelegate, isDryRun: Bool = false, _ hub: Hub, _ reader: any StoreReader
     ) throws -> (action: DeliveryWrite.Action, backlog: Backlog) {
-        // Otherwise by the write, which first looks for the response to an earlier request with the same key.
+        // Otherwise by the write, after it has searched for the response to an earlier request with the same key.
         if isDryRun { try hub.check(.replay(delegateID: delegate.id, after: 0, until: nil), of: delegate.app) }
         let head = hub.head
         let first = try from.first(in: reader, app: delegate.app, head: head, pointer: "/from")
